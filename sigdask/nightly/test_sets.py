@@ -121,13 +121,16 @@ SETTLED_NS = 2 * 10**9
 """
 
 
-def digest_file_state(test_set: TestSet, shared: str) -> str:
-    """Return a digest of all inputs of a test set's results, or "" if unknown."""
-    now = time.time_ns()
-    texts = [shared, repr(test_set)]
-    if has_own_code(test_set):
+def digest_state(test_sets: Sequence[TestSet], shared: str) -> str:
+    """Return a digest of all inputs of the results of test sets, or "" if unknown.
+
+    It covers what is shared, their settings, and the size, inode, time of change and time of modification of each file.
+    Unknown are folders, URLs, the user's own formats and metrics, and files that changed just now.
+    """
+    now, texts = time.time_ns(), [shared, repr(test_sets)]
+    if any(map(has_own_code, test_sets)):
         return ""
-    for path in test_set.list_files():
+    for path in (path for test_set in test_sets for path in test_set.list_files()):
         try:
             state = path.stat()
         except OSError:
@@ -143,30 +146,8 @@ def has_own_code(test_set: TestSet) -> bool:
     return ":" in test_set.format.partition("=")[0] or any(map(is_address, test_set.metrics))
 
 
-@dataclass(slots=True)
-class PreparedSet:
-    """A test set that was read.
-
-    Attributes
-    ----------
-    state : str
-        State of its files just before.
-    counts : Counts
-        Its data.
-    study : Study or None
-        The study to count. None if it needs statistics of whole outputs.
-    """
-
-    state: str
-    counts: Counts
-    study: Study | None = None
-
-
-def prepare_set(settings: SelectionOptions, shared: str, test_set: TestSet) -> PreparedSet:
-    """Read a test set, and list its jobs if these need nothing else."""
-    prepared = PreparedSet(digest_file_state(test_set, shared), test_set.read())
-    counts = prepared.counts
+def prepare_set(settings: SelectionOptions, test_set: TestSet) -> tuple[Counts, Study | None]:
+    """Read a test set; return its counts, and the study to count unless it needs statistics of whole outputs."""
+    counts = test_set.read()
     metrics = build_spec(test_set, counts, ()).find_metrics(counts)
-    if not needs_extraction(counts, metrics):
-        prepared.study = build_study(settings, test_set, counts, metrics)
-    return prepared
+    return counts, None if needs_extraction(counts, metrics) else build_study(settings, test_set, counts, metrics)

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +30,17 @@ from sigdask.nightly.run.count import CountRunner, MessageCallback
 from sigdask.nightly.run.gate import judge_night
 from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
-from sigdask.nightly.run.work import Batch, UnreadSets, build_provenance, build_source, read_batches
-from sigdask.nightly.store import COMPARISON, COMPLETE, Store, open_store, status
+from sigdask.nightly.run.work import (
+    Batch,
+    build_provenance,
+    build_source,
+    digest_inputs,
+    find_same_run,
+    read_batches,
+)
+from sigdask.nightly.store import COMPARISON, COMPLETE, PlanRun, Store, open_store, status
 from sigdask.nightly.store.results import find_first_looks
-from sigdask.nightly.store.status import PlanReport, ResultsBySet, group_by_set
+from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.page.frame import format_path
@@ -156,8 +161,7 @@ def run_plan(
     note : callable
         Called with each message for the user, a str. By default messages are not shown.
     reread : bool
-        Read all files. By default a test set is not read if the sizes and times of its files are the same as in the
-        latest run.
+        Read all files. By default none is read if the sizes and times of all are the same as in the latest run.
 
     Returns
     -------
@@ -190,12 +194,12 @@ def run_plan(
     with stop.catch_signals(), open_store(store or plan.store, plan.name, lambda: not stop.is_due()) as opened_store:
         for text in opened_store.notes:
             note(text)
+        if not reread and (same := find_same_run(plan, opened_store)) is not None:
+            return _repeat_run(plan, opened_store, same)
         try:
             with stop.interruptible():
                 source = build_source(opened_store, target, n_workers, progress, note)
-                driver = _PlanRunner.from_plan(
-                    plan, opened_store, stop, source, target, n_workers, progress, reread=reread
-                )
+                driver = _PlanRunner.from_plan(plan, opened_store, stop, source, target, n_workers, progress)
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
         outcome = driver.run(note)
@@ -204,7 +208,44 @@ def run_plan(
         stop = StopSignal(deadline)  # counting left some time before the deadline
         with stop.catch_signals():
             outcome = driver.judge_gate(outcome, stop)
-        return driver.write_reports(outcome)
+        return write_reports(plan, opened_store, outcome, driver.batches)
+
+
+def _repeat_run(plan: Plan, store: Store, same: PlanRun) -> Outcome:
+    """Record and report a run whose results are those of an earlier run of the same inputs, without reading these."""
+    details = {name: value for name, value in same.details.items() if name != "verdict"} | {"changed": 0}
+    number = store.begin_run(str(plan.path), details, comparisons=same.comparisons)
+    store.end_run("finished", "", details)
+    outcome = Outcome({}, number, store.where, store.location, "", 0, 0, details["second_looks"])
+    written = write_reports(plan, store, outcome, ())
+    assert written.report is not None
+    return replace(written, results=written.report.results)
+
+
+def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[Batch]) -> Outcome:
+    """Write the plan's reports of a run; the batches have the data for pages and units."""
+    report = status.build_report(store, plan.name, outcome.number)
+    files = plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
+    opened_details: tuple[ComparisonDetails, ...] = ()
+    if files.has_page and not outcome.stopped:
+        opened_details = open_details(batches, report, list_gated_comparisons(outcome.gate))
+    studies = [study for batch in batches for study in batch.studies]
+    units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
+    problems = [*write_files(report, files, opened_details, units)]
+    site: Path | None = None
+    if files.site is not None:
+        try:
+            update_site(files.site, report, opened_details)
+            site = files.site / "index.html"
+        except (InputError, UnfinishedError) as error:
+            problems.append(UnfinishedError(str(error)))
+    return replace(
+        outcome,
+        report=replace(report, store=store.location),
+        unwritten=tuple(problems),
+        page=page if (page := files.files.get("html")) is not None and page.exists() else None,
+        site=site,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,8 +261,7 @@ class _PlanRunner:
     batches: list[Batch]
     ledger: Ledger
     extracted: dict[str, Any]
-    states: dict[str, str]
-    unread: UnreadSets
+    state: str
 
     @staticmethod
     def from_plan(
@@ -232,25 +272,20 @@ class _PlanRunner:
         cluster: ClusterLike,
         workers: int | None,
         show_progress: Progress | None,
-        *,
-        reread: bool,
     ) -> _PlanRunner:
-        unread = UnreadSets.find(plan, store, reread=reread)
-        states = unread.select_details("file_states")
-        batches, extracted = read_batches(plan, source, unread.names, states)
+        state = digest_inputs(plan)  # before they are read
+        batches, extracted = read_batches(plan, source)
         ledger = Ledger(store, [job for batch in batches for job in batch.jobs])
-        return _PlanRunner(
-            plan, store, stop, cluster, workers, show_progress, batches, ledger, extracted, states, unread
-        )
+        return _PlanRunner(plan, store, stop, cluster, workers, show_progress, batches, ledger, extracted, state)
 
     @property
     def n_results(self) -> int:
         """Number of comparisons of all test sets."""
-        return sum(map(len, self.batches)) + len(self.unread.stored)
+        return sum(map(len, self.batches))
 
     def run(self, note: MessageCallback) -> Outcome:
         read_paths = {name: files for batch in self.batches for name, files in batch.files}
-        details = build_provenance(self.plan, read_paths, self.unread.select_details("inputs"))
+        details = build_provenance(self.plan, read_paths)
         if self.extracted:
             details["extracted"] = self.extracted
         n_kept, n_wanted = self.ledger.sum_trials()
@@ -299,39 +334,11 @@ class _PlanRunner:
             return replace(outcome, unjudged=error)
         return replace(outcome, gate=verdict, untold=tuple(untold))
 
-    def write_reports(self, outcome: Outcome) -> Outcome:
-        """Write the plan's reports of a run."""
-        report = status.build_report(self.store, self.plan.name, outcome.number)
-        files = self.plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
-        is_opened = files.has_page and not outcome.stopped
-        opened_details: tuple[ComparisonDetails, ...] = ()
-        problems: list[UnfinishedError] = []
-        if is_opened:
-            gated = list_gated_comparisons(outcome.gate)
-            opened_details = open_details(self.batches, report, gated)
-        studies = [study for batch in self.batches for study in batch.studies]
-        units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
-        problems += write_files(report, files, opened_details, units)
-        site: Path | None = None
-        if files.site is not None:
-            try:
-                update_site(files.site, report, opened_details)
-                site = files.site / "index.html"
-            except (InputError, UnfinishedError) as error:
-                problems.append(UnfinishedError(str(error)))
-        return replace(
-            outcome,
-            report=replace(report, store=self.store.location),
-            unwritten=tuple(problems),
-            page=page if (page := files.files.get("html")) is not None and page.exists() else None,
-            site=site,
-        )
-
     def _finish(self, number: int, details: dict[str, Any], counting: CountRunner) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
-        recorded: dict[str, Table] = {}
+        recorded: list[Table] = []
         is_judged = self.n_results <= MAX_REPORTED or not signalled
         is_counted = self.ledger.is_finished
         if self.stop.reason and not is_counted and not self.ledger.is_begun:
@@ -339,56 +346,33 @@ class _PlanRunner:
         if is_judged:
             looks = self.store.read(find_first_looks, self.plan.name, self.ledger.ids)
             for batch in self.batches:
-                results, recorded[batch.names[0]] = self._judge_batch(batch, looks, counting)
+                results, table = self._judge_batch(batch, looks, counting)
+                recorded.append(table)
                 by_set |= results
-        n_changed = self.store.save_results([*self._iter_in_order(recorded)]) if is_judged else 0
+        n_changed = self.store.save_results(recorded) if is_judged else 0
         second_looks = {
             name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
         }
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
-        frames = {name: status.build_frame(results) for name, results in by_set.items()}
-        unread = self.unread
         details = {
             **details,
-            "second_looks": unread.select_details("second_looks") | second_looks,
-            "frames": unread.select_details("frames") | frames,
+            "second_looks": second_looks,
+            "frames": {name: status.build_frame(results) for name, results in by_set.items()},
             "changed": n_changed,
-            "file_states": self._list_known_states(details["inputs"]),
+            "state": self.state if self._depends_on_files(details["inputs"]) else "",
         }
         self.store.end_run(state, stopped or "; ".join(counting.problems), details)
         return Outcome(
-            self._order_results(by_set) if is_judged else by_set, number, self.store.where, self.store.location,
+            by_set, number, self.store.where, self.store.location,
             stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems),
             n_exact=counting.n_exact,
         )  # fmt: skip
 
-    def _iter_in_order(self, judged: Mapping[str, Table]) -> Iterator[Table]:
-        """Yield the results of batches, each at its first test set, and of unread test sets, in the plan's order."""
-        for is_unread, group in groupby(self.plan.test_sets, lambda test_set: test_set.name in self.unread.names):
-            names = [test_set.name for test_set in group]
-            if is_unread:
-                yield self.unread.select_results(names)
-            else:
-                yield from (judged[name] for name in names if name in judged)
-
-    def _order_results(self, judged: Mapping[str, Results]) -> Mapping[str, Results]:
-        """Return the results of all test sets in the plan's order; those of unread ones are built when used."""
-        unread = group_by_set(self.unread.details, self.unread.stored, self.unread.names)
-        by_set = {test_set.name: unread if test_set.name in unread else judged for test_set in self.plan.test_sets}
-        return ResultsBySet(
-            {name: partial(source.__getitem__, name) for name, source in by_set.items() if name in source}
-        )
-
-    def _list_known_states(self, inputs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-        """Return the states of test sets whose results depend only on their files: a later run need not read these."""
-        return {
-            t.name: self.states[t.name]
-            for t in self.plan.test_sets
-            if self.states[t.name]
-            and t.name not in self.extracted
-            and inputs[t.name].keys() == set(map(format_path, t.list_files()))
-        }
+    def _depends_on_files(self, inputs: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether the results depend only on the files of the plan: then a later run need not read these."""
+        names = ((t.name, {*map(format_path, t.list_files())}) for t in self.plan.test_sets)
+        return not self.extracted and all(inputs[name].keys() == files for name, files in names)
 
     def _judge_batch(self, batch: Batch, looks: Integers, counting: CountRunner) -> tuple[dict[str, Results], Table]:
         """Return the results of each test set of a batch, and the form in which the store saves them.

@@ -30,7 +30,7 @@ def _check_details(details: dict[str, Any]) -> dict[str, Any]:
     return details
 
 
-OBJECTS = ("versions", "settings", "inputs", "second_looks", "frames", "file_states", "verdict")
+OBJECTS = ("versions", "settings", "inputs", "second_looks", "frames", "verdict")
 """Details of a run that are objects."""
 
 
