@@ -15,7 +15,7 @@ from sigdask.nightly.store import status as store_status
 from sigdask.text import as_json
 
 if TYPE_CHECKING:
-    from sigdask.nightly.store.status import Status
+    from sigdask.nightly.store import PlanRun
 
 
 @declare(
@@ -33,26 +33,25 @@ def command(where: str, store: str | None, name: str | None, in_json: bool, foll
     """Show the progress of a plan, during a run or after it."""
     location, plan = find_store_and_plan(where, store, name)
     while True:
-        plan_status = store_status.read_status(location, plan)
+        run = store_status.read_status(location, plan)
         if follow and not in_json:
             clear_terminal()
         if in_json:
-            print_json(as_json(build_status_dict(plan_status)))
+            print_json(as_json(build_status_dict(run)))
         else:
-            print_text(format_status(plan_status, time.time()))
+            print_text(format_status(run, time.time()))
         if not follow:
             return 0
-        if plan_status.state != "running":
-            return _judge_end(plan_status)
+        if run.state != "running":
+            return _judge_end(run)
         time.sleep(2.0)
 
 
-def _judge_end(followed: Status) -> int:
+def _judge_end(run: PlanRun) -> int:
     """Return the exit status of a followed run: 1 if its gate failed; raise if it ended before it had finished."""
-    run = followed.run
-    if followed.state != "finished":
+    if run.state != "finished":
         reason = f" ({run.message})" if run.message else ""
-        raise UnfinishedError(f"run {run.number} of plan {run.plan} was not finished: it is {followed.state}{reason}")
+        raise UnfinishedError(f"run {run.number} of plan {run.plan} was not finished: it is {run.state}{reason}")
     return int(not run.details.get("verdict", {"passed": True})["passed"])
 
 

@@ -43,7 +43,7 @@ def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison],
         level=rule.alpha,
         findings=sort_findings(findings),
         alarms_per_year=basis.runs_per_year * (1 - power),
-        notes=(*_describe_power(power, len(known_powers), len(powers)), *_describe_wide_margin(rule, covered)),
+        notes=tuple(_describe_power(power, len(known_powers), len(powers))),
         n_doubtful=sum(f.passed and test.is_doubtful for f, test in zip(findings, tests, strict=True)),
     )
 
@@ -53,18 +53,6 @@ def _get_margin_result(rule: NonInferior, c: CoveredComparison, basis: GateConte
     if margin_result is None:
         raise InputError(f"gate: non-inferiority of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
     return margin_result
-
-
-def _describe_wide_margin(rule: NonInferior, covered: Sequence[CoveredComparison]) -> Iterator[str]:
-    """Yield a warning if the margin is so wide that a system that scores 0 would be within it."""
-    for c in covered:
-        baseline = c.result.score_b if c.result.b == c.baseline else c.result.score_a
-        if c.result.higher_is_better and 0 < baseline <= rule.margin:
-            yield (
-                f"the margin {rule.margin:g} is at least the score of {c.baseline}, {baseline:.4g} by "
-                f"{describe_scope(c)}: a system that scores 0 would be within it"
-            )
-            return
 
 
 def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, basis: GateContext) -> RuleFinding:

@@ -145,7 +145,6 @@ def _build_finding(
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
         f"{recipes or _describe_equal_scores(c.result, p_equal, level, rejects=rejects, contested=contested)}; "
         f"{_describe_detectable(smallest)}"
-        f"{_describe_plan_verdict(c, basis.alpha) if c.is_worse and not failed and not contested else ''}"
         f"{describe_since(since)}",
         level=level,
         p_equal_scores=p_equal,
@@ -177,14 +176,6 @@ def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:
     if c.is_worse:
         return "significantly worse than" if failed else "worse, but not significantly, than"
     return "ahead of" if c.gain > 0 else "level with"
-
-
-def _describe_plan_verdict(c: CoveredComparison, alpha: float | None) -> str:
-    """Return a clause on a loss that is significant at the plan's alpha but passes the gate, or ""."""
-    p = c.result.p_value if c.result.p_adjusted is None else c.result.p_adjusted
-    if alpha is None or p > alpha:
-        return ""
-    return f"; significant at the plan's alpha {alpha:g} ({format_p_equals(p, alpha)}), but no alarm of the gate"
 
 
 def compute_detectable_loss(result: Result, sd: float | None, level: float) -> float | None:

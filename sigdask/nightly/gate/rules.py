@@ -294,15 +294,12 @@ class GateContext:
         Runs per year, for the expected number of false alarms.
     n_shared : int
         Comparisons of all rules that share the false alarms of a year.
-    alpha : float or None
-        The level of the plan's tables, which may differ from the gate's.
     """
 
     table: Table
     evidence: Evidence
     runs_per_year: float
     n_shared: int = 0
-    alpha: float | None = None
 
     @staticmethod
     def from_rules(rules: Sequence[Rule], table: Table, evidence: Evidence, runs_per_year: float) -> GateContext:
@@ -312,7 +309,7 @@ class GateContext:
             for rule in rules
             if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
         )
-        return GateContext(table, evidence, runs_per_year, n_shared, table.alpha)
+        return GateContext(table, evidence, runs_per_year, n_shared)
 
     def get_spread(self, result: Result) -> float | None:
         """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""

@@ -15,7 +15,7 @@ from sigdask.formats.samples.files import are_one_system, list_logs
 from sigdask.io import as_path, has_wildcards, is_present, match_pattern
 from sigdask.text import is_url, make_printable, redact
 
-SYSTEM, TASK = "{system}", "{task}"
+SYSTEM = "{system}"
 PLACEHOLDERS = ("{date}", "{time}")
 MAX_MATCHES = 100_000
 """Maximum number of files that a pattern may match."""
@@ -94,7 +94,7 @@ def resolve_site(text: str, folder: Path) -> Path:
 
 def is_pattern(text: str) -> bool:
     """Return whether a path may match several files."""
-    return SYSTEM in text or TASK in text or (has_wildcards(text) if is_url(text) else glob.has_magic(text))
+    return SYSTEM in text or (has_wildcards(text) if is_url(text) else glob.has_magic(text))
 
 
 Systems = str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]
@@ -141,7 +141,7 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
     """
     try:
         full_pattern = pattern if is_url(pattern) else str(resolve_path(pattern, folder))
-        wild = full_pattern.replace(SYSTEM, "*").replace(TASK, "*")
+        wild = full_pattern.replace(SYSTEM, "*")
         full_pattern, candidates = match_pattern(full_pattern, wild)
         regex = _build_regex(full_pattern)
     except (InputError, OSError, ValueError, re.error) as error:
@@ -153,7 +153,7 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
     if len(selected) > MAX_MATCHES:
         raise _build_error(pattern, f", which matches {len(selected):,} files, at most {MAX_MATCHES:,}")
     names = {path: name or match.groupdict().get("system") for path, match in matches if path in selected}
-    return [*_group_sources(pattern, names, format_)]
+    return [*_group_sources(names, format_)]
 
 
 def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
@@ -167,20 +167,16 @@ def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
     return dict.fromkeys(files)
 
 
-def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source]:
+def _group_sources(names: Mapping[Path, str | None], format_: str) -> Iterator[Source]:
     """Yield one source for each path; sample logs of the same system share a source."""
     systems: dict[str | None, list[Path]] = {}
     for path, name in names.items():
         systems.setdefault(name, []).append(path)
-    if TASK not in pattern and not any(_are_logs(paths, format_) for paths in systems.values()):
+    if not any(_are_logs(paths, format_) for paths in systems.values()):
         yield from (Source(path, name) for path, name in names.items())
         return
     for name, paths in systems.items():
-        if TASK in pattern and not _are_logs(paths, format_):
-            raise _build_error(
-                pattern, f": {TASK} stands for the tasks of logs of samples, and {paths[0]} is no such log"
-            )
-        elif _are_logs(paths, format_):
+        if _are_logs(paths, format_):
             parts = tuple(file for path in paths for file in (list_logs(path) if path.is_dir() else [path]))
             homes = [path if path.is_dir() else path.parent for path in paths]
             yield Source(_find_common_folder(homes), name, parts=parts)
@@ -210,7 +206,7 @@ def _build_regex(pattern: str) -> re.Pattern[str]:
     """
     pieces = []
     is_named = False
-    for part in re.split(r"(\*\*/|\*\*?|\?|\[[^\]]+\]|\{system\}|\{task\})", pattern):
+    for part in re.split(r"(\*\*/|\*\*?|\?|\[[^\]]+\]|\{system\})", pattern):
         if part == SYSTEM:
             pieces.append("(?P=system)" if is_named else "(?P<system>[^/]+)")
             is_named = True
@@ -221,4 +217,4 @@ def _build_regex(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(pieces), re.DOTALL)
 
 
-_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{task}": "[^/]+"}
+_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

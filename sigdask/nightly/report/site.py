@@ -50,9 +50,6 @@ MAX_MARKS = 60
 MAX_SETS, MAX_RANKED = 20, 500
 """Maximum number of test sets whose rankings a plan's page shows, and of rows of each."""
 
-MAX_INDEX_WRITES = 5
-"""Maximum number of attempts to write the index while other runs change the site."""
-
 SUMMARY = "plan.json"
 
 
@@ -114,11 +111,8 @@ def get_folder_name(plan: str) -> str:
 
 
 def write_stored_nights(site: Path, store: str, plan: str | None) -> None:
-    """Update a site with all nights of a plan in a store, again if another process adds one meanwhile."""
-    written = None
-    while (report := find_latest_report(store, plan)).run.number != written:
-        update_site(site, report, has_all_nights=True)
-        written = report.run.number
+    """Update a site with all nights of a plan in a store."""
+    update_site(site, find_latest_report(store, plan), has_all_nights=True)
 
 
 def update_site(
@@ -216,16 +210,11 @@ def _read_summary(file: Path) -> PlanSummary:
 
 
 def _write_index(site: Path) -> None:
-    """Write the index of all plans from their summaries, again if another run changes one meanwhile."""
-    written: list[tuple[str, PlanSummary]] = []
-    for _ in range(MAX_INDEX_WRITES):
-        summaries = [(quote(file.parent.name), _read_summary(file)) for file in sorted(site.glob(f"*/{SUMMARY}"))]
-        if summaries == written:
-            return
-        written = summaries
-        worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
-        context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
-        write_parts(site / "index.html", [render_frame(context, {}, {"site": PagePart(None)}, "site.html")])
+    """Write the index of all plans from their summaries."""
+    summaries = [(quote(file.parent.name), _read_summary(file)) for file in sorted(site.glob(f"*/{SUMMARY}"))]
+    worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
+    context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
+    write_parts(site / "index.html", [render_frame(context, {}, {"site": PagePart(None)}, "site.html")])
 
 
 def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:

@@ -17,7 +17,7 @@ from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import format_levels, list_failing_sets
 from sigdask.nightly.report.page import count_changes
 from sigdask.nightly.store import PlanRun
-from sigdask.nightly.store.status import Changes, PlanReport, Status
+from sigdask.nightly.store.status import Changes, PlanReport
 from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart, hide_folders
@@ -72,10 +72,9 @@ def format_results(
     return "\n\n".join(parts)
 
 
-def format_status(status: Status, now: float) -> str:
-    """Return the progress of a plan as text."""
-    run = status.run
-    head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
+def format_status(run: PlanRun, now: float) -> str:
+    """Return the progress of a plan's latest run as text."""
+    head = f"plan {run.plan}, run {run.number}: {run.state}{_format_message(run)}"
     timing = f"started {format_time(run.started)} by process {run.pid} on {run.host}"
     if run.ended is not None:
         timing += f", ended {format_time(run.ended)} after {format_duration(run.ended - run.started)}"
@@ -86,21 +85,15 @@ def format_status(status: Status, now: float) -> str:
         timing += f"\ngate {format_gate(run)}{f', level {levels}' if levels else ''}"
     lines = [make_printable(head), make_printable(timing, keep="\n"), format_count(run.comparisons, "comparison")]
     if run.wanted:
-        share = format_percent(status.n_counted, run.wanted)
-        lines.append(f"{status.n_counted:,} of {format_count(run.wanted, 'trial')} ({share})")
-    if status.state == "running":
-        lines.append(f"{status.rate:,.0f} trials a second; {_describe_time_left(status)}")
-    elif status.state in {"killed", "stopped", "failed"}:
+        n_stored = run.kept + run.counted
+        share = format_percent(n_stored, run.wanted)
+        lines.append(f"{n_stored:,} of {format_count(run.wanted, 'trial')} ({share})")
+    if run.state == "running":
+        left = "unknown" if run.seconds_left is None else f"about {format_duration(run.seconds_left)}"
+        lines.append(f"{run.rate:,.0f} trials a second; time left: {left}")
+    elif run.state in {"killed", "stopped", "failed"}:
         lines.append("run it again: it continues from the stored counts")
     return "\n".join(lines)
-
-
-def _describe_time_left(status: Status) -> str:
-    """Return the estimated time left."""
-    seconds = status.seconds_left
-    if seconds is None or (seconds < 1 and not status.n_counted):
-        return "time left unknown"
-    return f"{'about ' if seconds >= 1 else ''}{format_duration(seconds)} left"
 
 
 def list_run_cells(runs: Sequence[tuple[PlanRun, int]], header: str) -> dict[str, list[str]]:
@@ -315,15 +308,14 @@ def _build_details(report: PlanReport, opened_details: Sequence[ComparisonDetail
     )
 
 
-def build_status_dict(status: Status) -> dict[str, Any]:
+def build_status_dict(run: PlanRun) -> dict[str, Any]:
     """Return the JSON document of `status --json`."""
-    run = status.run
     return {
-        "plan": run.plan, "run": run.number, "state": status.state, "message": run.message,
+        "plan": run.plan, "run": run.number, "state": run.state, "message": run.message,
         "started": format_iso(run.started), "updated": format_iso(run.updated),
         "ended": None if run.ended is None else format_iso(run.ended), "host": run.host, "pid": run.pid,
-        "comparisons": run.comparisons, "trials": status.n_counted, "wanted": run.wanted,
-        "trials_per_second": status.rate, "seconds_left": status.seconds_left, "gate": run.details.get("verdict"),
+        "comparisons": run.comparisons, "trials": run.kept + run.counted, "wanted": run.wanted,
+        "trials_per_second": run.rate, "seconds_left": run.seconds_left, "gate": run.details.get("verdict"),
     }  # fmt: skip
 
 

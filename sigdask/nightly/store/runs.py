@@ -77,6 +77,20 @@ class PlanRun:
     counted: Count = 0
     wanted: Count = 0
 
+    @property
+    def rate(self) -> float:
+        """Trials per second of this run."""
+        seconds = self.updated - self.started
+        return self.counted / seconds if seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until all trials are counted, by this run's rate; None if unknown."""
+        n_left = self.wanted - self.kept - self.counted
+        if self.state == "finished":
+            return 0.0
+        return n_left / self.rate if self.rate > 0 and n_left > 0 else None  # exact values have no trials
+
 
 _RUN = TypeAdapter(PlanRun)
 

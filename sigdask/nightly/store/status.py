@@ -23,43 +23,6 @@ from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Progress of the latest run of a plan.
-
-    Attributes
-    ----------
-    run : PlanRun
-        The recorded run.
-    """
-
-    run: PlanRun
-
-    @property
-    def state(self) -> str:
-        """The run's state."""
-        return self.run.state
-
-    @property
-    def n_counted(self) -> int:
-        """Number of trials in the store that the plan requests."""
-        return self.run.kept + self.run.counted
-
-    @property
-    def rate(self) -> float:
-        """Trials per second of this run."""
-        seconds = self.run.updated - self.run.started
-        return self.run.counted / seconds if seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until all trials are counted, by this run's rate; None if unknown."""
-        n_left = self.run.wanted - self.n_counted
-        if self.state == "finished":
-            return 0.0
-        return n_left / self.rate if self.rate > 0 and n_left > 0 else None  # exact values have no trials
-
-
 class ResultsBySet(UserDict[str, Any]):
     """Results of test sets by name, each built when it is first used, because a night of thousands prints few."""
 
@@ -200,11 +163,11 @@ def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
     return replace(presentable, table=table)
 
 
-def read_status(store: str, plan: str | None = None) -> Status:
-    """Return a plan's progress from stored summaries, which is fast for plans of any size."""
+def read_status(store: str, plan: str | None = None) -> PlanRun:
+    """Return a plan's latest run from stored summaries, which is fast for plans of any size."""
     with open_for_reading(store) as connection:
         [run] = _list_runs(connection, runs.find_plan(connection, plan), 1)
-        return Status(run)
+        return run
 
 
 def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:

@@ -129,7 +129,7 @@ def test_run_status_and_history_name_the_same_number_of_trials(tmp_path):
     assert {n_total for _, n_total, _, _ in recorder.reports} == {n_work}
     assert recorder.reports[-1][0] == n_work
     state = read_status(plan.store)
-    assert (state.n_counted, state.run.wanted) == (total, total)
+    assert (state.kept + state.counted, state.wanted) == (total, total)
     assert f"{total:,} of {total:,} trials" in format_status(state, 0.0)
     assert f" {total:,} " in format_history(list_runs(plan.store))
 
