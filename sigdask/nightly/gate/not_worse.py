@@ -76,7 +76,8 @@ def compute_run_level(rule: NotWorse, n_covered: int, n_shared: int, runs_per_ye
     """
     if rule.false_alarms_per_year is None:
         return rule.alpha
-    return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
+    share = n_covered / max(n_shared, n_covered, 1)
+    return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * share
 
 
 def check_direction(a: str, b: str, baseline: str, alternative: str, metric: str, *, higher_is_better: bool) -> bool:

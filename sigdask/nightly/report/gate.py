@@ -163,7 +163,7 @@ def list_first_reasons(verdict: Mapping[str, Any] | None, limit: int) -> list[st
 
 def format_alarms(rule: RuleVerdict) -> str:
     """Return a rule's expected number of false alarms a year as text; of a `not-worse` rule it is an upper bound."""
-    n = rule.alarms_per_year
+    n = float(f"{rule.alarms_per_year:.12g}")  # without errors of floating point, which rounding up would show
     if isinstance(rule.rule, NotWorse):
         return f"at most {format_upper_limit(n, 2) if n < 100 else f'{math.ceil(n):,}'}"
     return f"{n:.2g}" if n < 100 else f"{n:,.0f}"

@@ -160,7 +160,8 @@ def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_compar
     rule = NotWorse(0.05, false_alarms_per_year=2)
     first, second = (compute_run_level(rule, n, 12, 365) for n in (3, 9))
     assert (first, second) == (pytest.approx(2 / 365 / 4), pytest.approx(2 / 365 * 3 / 4))
-    assert compute_run_level(rule, 3, 0, 365) == pytest.approx(2 / 365)  # it shares them with nobody
+    alone = NotWorse(0.05, false_alarms_per_year=4)  # it shares them with nobody, and "at most 4.1" would be wrong
+    assert 365 * compute_run_level(alone, 3, 0, 365) == 4
     assert compute_run_level(rule, 3, 12, 12) == pytest.approx(0.05 / 4)  # 2 in 12 runs are more than alpha
     assert compute_run_level(NotWorse(0.05), 3, 12, 365) == 0.05
 
