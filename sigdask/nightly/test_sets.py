@@ -22,8 +22,8 @@ from sigdask.options import SelectionOptions
 
 
 @dataclass(frozen=True, slots=True)
-class DataFiles:
-    """Files of a plan that are read together.
+class TestSet:
+    """Files of one test set, and the comparisons to make on it.
 
     Attributes
     ----------
@@ -37,40 +37,18 @@ class DataFiles:
         Format as for `--format`, with options after the name.
     options : Options
         How to read; complete, with the name and the columns of groups.
+    comparison : SelectionOptions
+        Options of its comparisons, complete: as in `compare_all`, but that metrics may be empty for those that the data
+        suggest, `unit` is one text, and plans have no intervals by default.
     """
 
-    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of the name `TestSet`
+    __test__: ClassVar[bool] = False  # no test, whatever pytest makes of the name
 
     name: str
     sources: tuple[Source, ...]
     gold: Path | None
     format: str
     options: Options
-
-    def read(self) -> Counts:
-        """Read the files into aligned counts."""
-        with use_interface("plan"):
-            return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
-
-    def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
-        """Return every file that reading may open. If `read_paths` are given, they stand for the systems' files."""
-        options = self.options
-        other_paths = (self.gold, options.documents, options.group_file, *options.references)
-        systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
-        return (*systems, *(path for path in other_paths if path is not None))
-
-
-@dataclass(frozen=True, slots=True)
-class TestSet(DataFiles):
-    """Files of one test set, and the comparisons to make on it.
-
-    Attributes
-    ----------
-    comparison : SelectionOptions
-        Options of its comparisons, complete: as in `compare_all`, but that metrics may be empty for those that the data
-        suggest, `unit` is one text, and plans have no intervals by default.
-    """
-
     comparison: SelectionOptions
 
     @property
@@ -86,7 +64,15 @@ class TestSet(DataFiles):
     def read(self) -> Counts:
         """Read the files into aligned counts, with the test set's unit."""
         with use_interface("plan"):
-            return DataFiles.read(self).with_unit(self.unit)
+            counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
+            return counts.with_unit(self.unit)
+
+    def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
+        """Return every file that reading may open. If `read_paths` are given, they stand for the systems' files."""
+        options = self.options
+        other_paths = (self.gold, options.documents, options.group_file, *options.references)
+        systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
+        return (*systems, *(path for path in other_paths if path is not None))
 
 
 def build_study(settings: SelectionOptions, test_set: TestSet, counts: Counts, metrics: Sequence[Any] = ()) -> Study:

@@ -93,7 +93,7 @@ def test_the_card_says_first_that_the_gate_failed_and_why(folder):
 def test_significances_that_were_lost_stand_first(folder):
     report = build_report(folder, 3)
     first_change = build_part(report).shown["changes"][0]
-    assert first_change.kinds == f"significance lost: {HOSTILE_NAME} was better, other scores"
+    assert first_change.kinds == f"significance lost: {HOSTILE_NAME} was better, with other scores"
     assert first_change.test_set == "news & <i>"
     assert HOSTILE_NAME in {first_change.a, first_change.b}
     text = read_section(folder / "night-3.html", "changes")

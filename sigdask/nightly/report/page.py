@@ -55,21 +55,17 @@ def list_keys(table: Table) -> list[tuple[Any, ...]]:
     return [(test_set, value if column else None, *rest) for test_set, column, value, *rest in rows]
 
 
-CHANGE_WORDS = {
-    "reversed": "reversed", "lost": "significances lost", "gained": "significances gained",
-    "new": "new", "gone": "gone", "scores": "with other scores", "p": "with another p", "details": "with other details",
+KIND_WORDS = {
+    "reversed": "reversed", "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
+    "scores": "with other scores", "p": "with another p", "details": "with other details",
 }  # fmt: skip
-"""Words for the changes that are counted, in their order."""
+"""Words for kinds of changes, in the order in which they are counted and listed."""
 
 
 def count_changes(changes: Changes) -> str:
     """Return text on how many results changed in each way, such as those that became significant."""
     numbers = Counter(kind for kinds in changes.kinds for kind in kinds)
-    return ", ".join(
-        f"{n:,} {text.replace('ces ', 'ce ') if n == 1 else text}"
-        for kind, text in CHANGE_WORDS.items()
-        if (n := numbers[kind])
-    )
+    return ", ".join(f"{n:,} {text}" for kind, text in KIND_WORDS.items() if (n := numbers[kind]))
 
 
 MAX_REASONS = 3
@@ -108,13 +104,6 @@ def _build_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
     rules = [{**rule, "level_text": format_lower_limit(rule["level"])} for rule in verdict["rules"]]
     n_failed = sum(rule["n_failed"] or (not rule["passed"]) for rule in rules)
     return {**verdict, "rules": rules, "why": [*iter_reasons(verdict)], "n_failed": n_failed}
-
-
-KIND_WORDS = {
-    "reversed": "reversed", "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
-    "scores": "other scores", "p": "another p", "details": "other details",
-}  # fmt: skip
-"""Words for kinds of changes, in the order in which they are listed."""
 
 
 def iter_changes(changes: Changes, alpha: float, limit: int | None = None) -> Iterator[SimpleNamespace]:
