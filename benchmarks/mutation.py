@@ -114,9 +114,9 @@ TARGETS = (
         ),
     ),
     Target("sigdask/nightly/store/tallies.py", (f"{STORE}/test_store.py", f"{STORE}/test_damage.py")),
-    Target("sigdask/nightly/store/lock.py", (f"{STORE}/test_store.py",)),
+    Target("sigdask/nightly/store/database.py", (f"{STORE}/test_store.py",)),
     Target(
-        "sigdask/nightly/gate/not_worse.py",
+        "sigdask/nightly/gate/verdicts.py",
         (
             f"{GATE}/test_gate.py",
             "tests/nightly/run/test_false_alarms.py::test_a_score_that_is_undefined_does_not_pass",

@@ -2,8 +2,7 @@
 
 from builders import results_to_table
 
-from sigdask.nightly.gate import evidence
-from sigdask.nightly.gate.judge import judge_rules as of_table
+from sigdask.nightly.gate.judge import gather_evidence, judge_rules
 from sigdask.report.presentable import Results
 
 
@@ -13,8 +12,8 @@ def get_table(results):
 
 
 def judge(rules, results, *args, **options):
-    return of_table(rules, get_table(results), *args, **options)
+    return judge_rules(rules, get_table(results), *args, **options)
 
 
 def gather(counts, results, *args, **options):
-    return evidence.gather_evidence(counts, get_table(results), *args, **options)
+    return gather_evidence(counts, get_table(results), *args, **options)

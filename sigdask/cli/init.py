@@ -12,8 +12,8 @@ from sigdask.cli.declare import FORMAT, GOLD, declare, declare_options, option
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
-from sigdask.nightly.plan import draft, load_plan
-from sigdask.nightly.plan.discover import survey_files
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.plan.init import describe_survey, guess_baseline, render_draft, survey_files
 from sigdask.options import ReadingOptions
 from sigdask.report.files import write_parts
 from sigdask.text import format_list, make_printable
@@ -54,9 +54,9 @@ def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> Non
         if baseline not in test_set.counts.systems:
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
             raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
-    chosen = draft.guess_baseline(discovered) if baseline is None else baseline
-    _write_plan(plan, draft.render_draft(discovered, plan.stem, chosen))
-    for line in draft.describe_survey(discovered, chosen):
+    chosen = guess_baseline(discovered) if baseline is None else baseline
+    _write_plan(plan, render_draft(discovered, plan.stem, chosen))
+    for line in describe_survey(discovered, chosen):
         print_text(make_printable(line), hang=14)
     print_text(make_printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
 

@@ -14,8 +14,8 @@ from paper_tables import ParsedPage
 
 from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.nightly.report.page import build_part
 from sigdask.nightly.report.site import get_folder_name, update_site
+from sigdask.nightly.report.text import build_part
 from sigdask.nightly.store import status as views
 
 PLAN = """

@@ -1,24 +1,47 @@
-"""Judge results by all rules of a gate."""
+"""Judge results by all rules of a gate, with standard deviations and margin tests as further evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from sigdask.nightly.gate.non_inferiority import judge_within_margin
-from sigdask.nightly.gate.not_worse import judge_not_worse
+import numpy as np
+
+from sigdask import metrics as metric_registry
+from sigdask.analysis.comparison.margins import (
+    NOT_WORSE,
+    MarginResult,
+    MarginTests,
+    align_smallest,
+    estimate_deviations,
+)
+from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
+from sigdask.counts import Counts
+from sigdask.execution.run import count_jobs
+from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
     ComparisonKey,
     Evidence,
     GateContext,
     GateVerdict,
+    NonInferior,
     NotWorse,
     Rule,
     RuleVerdict,
     covers_comparison,
     format_rule_name,
+    get_key,
     iter_covered,
+    select_rows,
 )
+from sigdask.nightly.gate.verdicts import judge_not_worse, judge_within_margin
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.slabs import Job
+from sigdask.randomization.tallies import Tally
+from sigdask.results.columns import Subset
+from sigdask.results.fields import iter_results
+from sigdask.results.record import Result
 from sigdask.results.table import Table
 
 
@@ -77,3 +100,108 @@ def _describe_keys(keys: Sequence[ComparisonKey]) -> str:
     test_set, subset, a, b, metric = keys[0]
     scope = f"{test_set}{f', {subset}' if subset is not None else ''}"
     return f"{a} and {b} by {metric} on {scope}{f', and {len(keys) - 1:,} more' if len(keys) > 1 else ''}"
+
+
+Count = Callable[[Sequence[Job]], Sequence[Tally]]
+"""Function that counts jobs."""
+
+
+def gather_evidence(
+    counts: Counts,
+    table: Table,
+    rules: Sequence[Rule],
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    seed: int = 0,
+    trials: int | None = None,
+    count: Count = count_jobs,
+    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Evidence:
+    """Return evidence beyond a test set's results: standard deviations and margin tests.
+
+    Non-inferiority and equivalence are tested as `sigdask.analysis.comparison.margins` says.
+
+    Parameters
+    ----------
+    counts : Counts
+        The test set, with its unit.
+    table : Table
+        Results of this test set. Rows of other test sets are ignored.
+    rules : sequence of Rule
+        Rules of the gate.
+    baseline : str, optional
+        Baseline of rules that name none.
+    by, seed, trials
+        Settings with which the results were counted.
+    count : callable
+        Counts the jobs of margin tests.
+    interruptible : callable
+        Context manager for work that may be interrupted.
+
+    Returns
+    -------
+    Evidence
+    """
+    baselines = {counts.name: baseline}
+    own_rows = table.take(np.flatnonzero(np.array(table.test_set.values, object)[table.test_set.codes] == counts.name))
+    covered = [select_rows(rule, own_rows, baselines) for rule in rules]
+    covered_results = [*iter_results(own_rows.take(np.unique(np.concatenate(covered))))] if covered else []
+    with interruptible():
+        metrics = {
+            name: bind_metric(metric_registry.find_metric(name, counts), counts)
+            for name in dict.fromkeys(r.metric for r in covered_results)
+        }
+        spreads = (
+            dict(_iter_spreads(counts, covered_results, list(metrics.values()), by, seed)) if covered_results else {}
+        )
+    margin_results: dict[tuple[NonInferior, ComparisonKey], MarginResult] = {}
+    for rule, rows in zip(rules, covered, strict=True):
+        if not isinstance(rule, NotWorse):
+            rule_results = [*iter_results(own_rows.take(rows))]
+            for name in dict.fromkeys(r.metric for r in rule_results):
+                spec = CompareSpec(
+                    ["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, has_contrasts=False
+                )
+                metric_results = [r for r in rule_results if r.metric == name]
+                tested = _test_margins(counts, rule, metrics[name], metric_results, spreads, spec, count, baseline)
+                margin_results |= {(rule, key): margin_result for key, margin_result in tested}
+    return Evidence(baselines, spreads, margin_results)
+
+
+def _test_margins(
+    counts: Counts, rule: NonInferior, metric: AnyBound, results: Sequence[Result],
+    spreads: Mapping[ComparisonKey, float], spec: CompareSpec, count: Count, default_baseline: str | None,
+) -> Iterator[tuple[ComparisonKey, MarginResult]]:  # fmt: skip
+    """Yield the test of a rule's margin for every system against the baseline, by one metric."""
+    baseline = str(rule.baseline or default_baseline)
+    compared = [
+        (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
+    ]
+    tests = MarginTests.from_pairs(
+        counts, metric, compared, spec, margin=rule.margin, alpha=rule.alpha, sides=(NOT_WORSE,), finds_smallest=True
+    )
+    gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
+    units = [(r.n_units, r.n_discordant) for r in results]
+    keys = [get_key(r) for r in results]
+    jobs = tests.jobs
+    tallies = dict(zip(jobs, count(jobs) if jobs else (), strict=True))
+    [tested] = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
+    for key, result in zip(keys, tested, strict=True):
+        yield key, align_smallest(result, rule.margin, rule.alpha)
+
+
+def _iter_spreads(
+    counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
+) -> Iterator[tuple[ComparisonKey, float]]:
+    system_index = {name: k for k, name in enumerate(counts.systems)}
+    pairs = np.array(list(dict.fromkeys((system_index[r.a], system_index[r.b]) for r in results)), np.int64)
+    spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
+    wanted_keys = {get_key(r) for r in results}
+    c = list_comparisons(spec, metrics, by)
+    keys: list[ComparisonKey] = [
+        (counts.name, subset.value if subset else None, counts.systems[a], counts.systems[b], c.get_metric(k).name)
+        for k, (subset, a, b) in enumerate(zip(c.subset.to_list(), c.a.tolist(), c.b.tolist(), strict=True))
+    ]
+    rows = np.array([k for k, key in enumerate(keys) if key in wanted_keys], np.int64)
+    yield from zip([keys[k] for k in rows], estimate_deviations(c, rows), strict=True)

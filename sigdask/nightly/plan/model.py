@@ -30,7 +30,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Source
 from sigdask.interface import PLAN_KEYS
 from sigdask.nightly.gate.rules import Rule
-from sigdask.nightly.plan import paths, values
+from sigdask.nightly.plan import paths
 from sigdask.nightly.test_sets import TestSet
 from sigdask.options import OPTIONS, READING_OPTIONS, Option, SelectionOptions
 from sigdask.statistics.classical import parse_tests
@@ -119,21 +119,21 @@ class BaselineKeys:
     baseline: Annotated[Text, describe("Compare every other system with this one, which becomes B.")]
 
 
-PairList = Annotated[tuple[Pair, ...], Field(min_length=1), validate_by(values.check_pairs)]
+PairList = Annotated[tuple[Pair, ...], Field(min_length=1), validate_by(paths.check_pairs)]
 Pairs = Annotated[
     Annotated[Literal["all"], Tag("text")] | Annotated[PairList, Tag("list")] | Annotated[BaselineKeys, Tag("table")],
     SHAPE,
 ]
 
 SiteFolder = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_site)])]
-StoreText = Annotated[Text, resolve_by(values.resolve_store)]
+StoreText = Annotated[Text, resolve_by(paths.resolve_store)]
 
 TYPES: dict[str, Any] = {
-    "metrics": Annotated[Names, validate_by(values.check_metrics)], "pairs": Pairs, "columns": dict[Text, Text],
+    "metrics": Annotated[Names, validate_by(paths.check_metrics)], "pairs": Pairs, "columns": dict[Text, Text],
     "tests": Annotated[TextOrTexts, validate_by(parse_tests)],
     "references": Annotated[TextOrTexts, resolve_by(paths.resolve_references)],
     "documents": InputFile, "group_file": InputFile,
-    "items": Annotated[Path, validate_as(Annotated[Text, resolve_by(values.resolve_unit_file)])],
+    "items": Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_unit_file)])],
     "label_map": Annotated[dict[Text, Names], AfterValidator(lambda table: tuple(table.items()))],
 }  # fmt: skip
 """Types of options that are no single text, number or truth value."""
@@ -197,7 +197,7 @@ class TestSetKeys:
 
     name: Annotated[Text, describe("Unique name. It also determines the random stream.")]
     format: Annotated[
-        Text, validate_by(values.check_format),
+        Text, validate_by(paths.check_format),
         describe("A format that `sigdask list formats` lists, with its options after the name."),
     ] = "auto"  # fmt: skip
     systems: Annotated[
@@ -324,7 +324,7 @@ class Gate:
     junit: Annotated[OutputFile | None, describe("File for JUnit XML, for CI.")] = None
     json: Annotated[OutputFile | None, describe("File for JSON.")] = None
     webhook: Annotated[
-        Annotated[Text, resolve_by(values.resolve_webhook)] | None,
+        Annotated[Text, resolve_by(paths.resolve_webhook)] | None,
         describe("http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment."),
     ] = None
     when: Annotated[
@@ -342,7 +342,7 @@ class PlanKeys:
     test_set: Annotated[tuple[TestSetKeys, ...], describe("The test sets.", min_length=1, max_length=MAX_TEST_SETS)]
     name: Annotated[Text | None, describe("Name of the plan. By default the file's name.")] = None
     cluster: Annotated[
-        Text, resolve_by(values.resolve_cluster), describe("A value of --cluster, such as a cluster file.")
+        Text, resolve_by(paths.resolve_cluster), describe("A value of --cluster, such as a cluster file.")
     ] = "auto"
     store: Annotated[
         StoreText | None, describe("Path or URL of the database. By default in the folder of the plan.")

@@ -21,8 +21,14 @@ from pydantic import TypeAdapter
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.report.gate import list_failing_sets, list_first_reasons
-from sigdask.nightly.report.page import MAX_REASONS, join_tables, select_first
-from sigdask.nightly.report.text import format_gate, list_run_cells, write_report
+from sigdask.nightly.report.text import (
+    MAX_REASONS,
+    format_gate,
+    join_tables,
+    list_run_cells,
+    select_first,
+    write_report,
+)
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
 from sigdask.report.comparisons import VERDICT_HINTS, format_p_cell

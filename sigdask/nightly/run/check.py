@@ -16,11 +16,10 @@ from sigdask.metrics.base import AnyBound
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
-from sigdask.nightly.gate.not_worse import check_direction
 from sigdask.nightly.gate.rules import NotWorse, covers_metric
+from sigdask.nightly.gate.verdicts import check_direction
 from sigdask.nightly.plan import Plan, TestSet
-from sigdask.nightly.plan.errors import Complaint, PlanKey, attempt, build_error
-from sigdask.nightly.plan.load import check_rule_metrics
+from sigdask.nightly.plan.load import Complaint, PlanKey, attempt, build_error, check_rule_metrics
 from sigdask.nightly.plan.model import PlanEntrySize
 from sigdask.nightly.test_sets import build_study
 

@@ -25,10 +25,8 @@ from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files
-from sigdask.nightly.run.analyses import list_gated_comparisons, open_details
-from sigdask.nightly.run.count import CountRunner, MessageCallback
+from sigdask.nightly.run.count import DEADLINE, CountRunner, MessageCallback, StopRequest, StopSignal
 from sigdask.nightly.run.gate import judge_night
-from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.work import (
     Batch,
@@ -36,6 +34,8 @@ from sigdask.nightly.run.work import (
     build_source,
     digest_inputs,
     find_same_run,
+    list_gated_comparisons,
+    open_details,
     read_batches,
 )
 from sigdask.nightly.store import COMPARISON, COMPLETE, PlanRun, Store, open_store, status

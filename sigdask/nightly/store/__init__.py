@@ -23,21 +23,25 @@ from sqlalchemy import URL, Connection
 
 from sigdask.errors import DamagedError, HeldError, SigdaskError, StoreError
 from sigdask.nightly.store import results, runs, tallies
-from sigdask.nightly.store.blobs import UNREADABLE
 from sigdask.nightly.store.database import (
+    META,
+    SILENT_SECONDS,
     Database,
+    LockedError,
     check_pages,
+    check_tables,
     create_engine,
+    create_tables,
     describe_url,
+    hold_lock,
+    is_locked,
     open_for_reading,
     parse_url,
+    upsert,
 )
-from sigdask.nightly.store.extraction_cache import StoredExtractionCache
-from sigdask.nightly.store.lock import SILENT_SECONDS, LockedError, hold_lock, is_locked
 from sigdask.nightly.store.results import COMPARISON, COMPLETE
-from sigdask.nightly.store.runs import PlanRun
-from sigdask.nightly.store.schema import META, check_tables, create_tables, upsert
-from sigdask.nightly.store.tallies import NewTallies, StoredTallies
+from sigdask.nightly.store.runs import UNREADABLE, PlanRun
+from sigdask.nightly.store.tallies import NewTallies, StoredExtractionCache, StoredTallies
 from sigdask.results.table import Table
 
 __all__ = [

@@ -1,28 +1,150 @@
-"""Opening the database, its transactions, and its errors in plain words.
+"""The database of a store: its five tables, transactions, lock, and errors in plain words.
 
 SQLite runs with a rollback journal and full synchronisation. Committed data survive a loss of power, and the file may
 be on a shared file system with working locks, where a write-ahead log could not be used.
+
+One driver at a time has the lock: on a file beside an SQLite store, or of the PostgreSQL server for each plan. The
+system and the server release it if a driver ends, however that happens. A driver on a machine that is gone, or that
+hangs, loses the server's lock when its session was silent for `SILENT_SECONDS`. The lock of a file is lost when its
+process ends; on a shared file system, also when the server of the files gives up its machine.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import sqlite3
+import threading
+import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import event, exc
-from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    event,
+    exc,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
-from sigdask.nightly.store.schema import check_tables
-from sigdask.text import HIDDEN, redact
+from sigdask.text import HIDDEN, format_list, redact
+
+VERSION = 9
+"""Version of the schema. It changes with every change of the tables or of what they hold."""
+
+TABLES = sa.MetaData()
+
+META = Table("meta", TABLES, Column("name", String(300), primary_key=True), Column("value", Text, nullable=False))
+"""The version of the schema, and who writes (`Store`)."""
+
+RUNS = Table(
+    "runs", TABLES,
+    Column("id", Integer, primary_key=True), Column("plan", String(255), nullable=False, index=True),
+    Column("record", LargeBinary, nullable=False), Column("progress", LargeBinary, nullable=False),
+    sqlite_autoincrement=True,
+)  # fmt: skip
+"""Runs, in two JSON values: one that is written when a run begins and ends, and one that changes every second."""
+
+TALLIES = Table(
+    "tallies", TABLES,
+    Column("digest", LargeBinary(20), primary_key=True), Column("run", SmallInteger, primary_key=True),
+    Column("n_trials", BigInteger, nullable=False), Column("counts", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)  # fmt: skip
+"""Counts of the first `n_trials` trials of a comparison (`tallies`), by the digest of its data."""
+
+RESULTS = Table(
+    "results", TABLES,
+    Column("run", Integer, primary_key=True, autoincrement=False), Column("plan", String(255), nullable=False),
+    Column("base", Integer, nullable=False), Column("places", LargeBinary, nullable=False),
+    Column("rows", LargeBinary, nullable=False),
+)  # fmt: skip
+"""What each run changed in the results of its plan (`results`)."""
+
+EXTRACTED = Table(
+    "extracted", TABLES,
+    Column("digest", String(40), primary_key=True), Column("used", Float(53), nullable=False, index=True),
+    Column("content", LargeBinary, nullable=False),
+)  # fmt: skip
+"""The extraction cache."""
+
+
+def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an insertion into a table, which `on_conflict_do_update` can extend."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def check_tables(connection: Connection, where: str) -> bool:
+    """Return whether a database has the tables of a store.
+
+    Raises
+    ------
+    InputError
+        It is the database of another program, or a store of another version.
+    DamagedError
+        It states no version.
+    """
+    objects, own = _list_objects(connection), _list_own_objects(connection.dialect.name)
+    meta = own["meta"]
+    if objects.get("meta") == meta:
+        version = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar_one_or_none()
+        if version is None:
+            raise DamagedError(["meta: it states no version"])
+        if version != str(VERSION):
+            raise InputError(
+                f"store {where}: found schema version {version[:20]}, expected {VERSION}",
+                remedy="move the file aside (or name another store with --store), and the next run counts again",
+            )
+    others = [name for name in {**objects, **own} if objects.get(name) != own.get(name)]
+    if objects and others:
+        raise InputError(
+            f"store {where}: is a database of another program, or of another version of sigdask (it differs in "
+            f"{format_list(others, 5)})",
+            remedy="name another store with --store",
+        )
+    return bool(objects)
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables in a database that has none."""
+    TABLES.create_all(connection)
+    connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
+
+
+def _list_objects(connection: Connection) -> dict[str, str]:
+    """Return the objects of a database: names and definitions in SQLite, the names of sigdask's tables otherwise."""
+    if connection.dialect.name != "sqlite":
+        return {name: "" for name in sa.inspect(connection).get_table_names() if name in TABLES.tables}
+    rows = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+    return {str(name): " ".join(str(sql).split()) for name, sql in rows}
+
+
+@cache
+def _list_own_objects(dialect: str) -> dict[str, str]:
+    """Return what `_list_objects` returns for a store."""
+    if dialect != "sqlite":
+        return dict.fromkeys(TABLES.tables, "")
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_tables(connection)
+        return _list_objects(connection)
+
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
@@ -299,3 +421,110 @@ def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) 
 
 def _get_first_line(error: BaseException, secrets: Collection[str] = ()) -> str:
     return redact((str(error).strip().splitlines() or [type(error).__name__])[0], values=secrets)
+
+
+SILENT_SECONDS = 60
+"""Seconds without a statement after which the server ends the session of a driver, and so its lock."""
+
+BEAT_SECONDS = 10.0
+
+LOCK_ID = int.from_bytes(b"sig", "big")
+"""First number of the locks that drivers of a PostgreSQL database take; the second is that of a plan."""
+
+
+class LockedError(StoreError):
+    """Another session or process has the lock; it may give it back at any time."""
+
+
+@contextmanager
+def hold_lock(database: Database, plan: str) -> Iterator[None]:
+    """Hold the lock of a file; of a server, the first session takes the lock. LockedError: another process holds it."""
+    if not database.is_sqlite:
+        event.listen(database.engine, "connect", partial(_lock_session, plan))
+        is_over = threading.Event()
+        threading.Thread(target=_keep_alive, args=(database, is_over), name="sigdask lock", daemon=True).start()
+        try:
+            yield
+        finally:
+            is_over.set()
+        return
+    path = _get_lock_path(database.where)
+    descriptor = _open_lock(database.where, path)
+    try:
+        _lock(database.where, descriptor)
+        if not path.exists() or not os.path.samestat(path.stat(), os.fstat(descriptor)):
+            raise LockedError(f"store {database.where}: the run that held its lock has just ended", lost=True)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _keep_alive(database: Database, is_over: threading.Event) -> None:
+    while not is_over.wait(BEAT_SECONDS):
+        with suppress(SigdaskError), database.transaction() as connection:
+            connection.execute(sa.select(1))
+
+
+def _open_lock(store: str, path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        remedy = "make its folder writable" if error.errno != errno.ELOOP else f"{path.name} is a link; remove it"
+        raise StoreError(f"store {store}: it is read-only, or its folder is; {remedy} ({error.strerror})") from None
+
+
+def _lock(store: str, descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LockedError(f"store {store}: another run holds its lock", lost=True) from None
+    except OSError as error:
+        raise InputError(
+            f"store {store}: its file system does not support locks ({error.strerror}), so two runs could damage it",
+            remedy="give a local file or a PostgreSQL database with --store",
+        ) from None
+
+
+def _get_lock_path(store: str | None) -> Path:
+    path = Path(store or "").resolve()
+    return path.with_name(f"{path.name}-lock")
+
+
+def _lock_session(plan: str, connection: Any, _record: Any) -> None:
+    with connection.cursor() as cursor:
+        for name in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+            cursor.execute(f"SET {name} = '{SILENT_SECONDS}s'")
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (LOCK_ID, _get_number(plan)))
+        [is_locked] = cursor.fetchone()
+    connection.commit()
+    if not is_locked:
+        connection.close()
+        raise LockedError("locked", lost=True)
+
+
+def _get_number(plan: str) -> int:
+    """Return a number of 32 bits, with a sign, for a plan."""
+    return zlib.crc32(plan.encode()) - 2**31
+
+
+def is_locked(connection: Connection, plan: str) -> bool:
+    """Return whether a driver holds the lock of a store or plan."""
+    if connection.dialect.name == "postgresql":
+        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = :lock AND objid = :plan"
+        values = {"lock": LOCK_ID, "plan": _get_number(plan) % 2**32}
+        return bool(connection.execute(sa.text(query), values).scalar_one())
+    path = _get_lock_path(connection.engine.url.database)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        finally:
+            os.close(descriptor)
+    except BlockingIOError:
+        return True
+    except OSError:  # no file, or one that this user may not see
+        return False
+    return False

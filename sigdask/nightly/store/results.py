@@ -19,8 +19,8 @@ from sqlalchemy import Connection
 
 from sigdask.counts.factors import number_rows
 from sigdask.errors import DamagedError
-from sigdask.nightly.store.blobs import UNREADABLE, seal, unseal
-from sigdask.nightly.store.schema import RESULTS
+from sigdask.nightly.store.database import RESULTS
+from sigdask.nightly.store.runs import UNREADABLE, seal, unseal
 from sigdask.results.columns import CodedColumn
 from sigdask.results.schema import get_type
 from sigdask.results.table import Table

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for_reading, results, runs
-from sigdask.nightly.store.blobs import UNREADABLE
+from sigdask.nightly.store.runs import UNREADABLE
 from sigdask.report.presentable import Results
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result

@@ -8,7 +8,7 @@ import scipy
 from builders import build_rng
 
 from sigdask import Counts, compare, compare_all, load_results
-from sigdask.nightly.gate.evidence import gather_evidence
+from sigdask.nightly.gate.judge import gather_evidence
 from sigdask.nightly.gate.rules import NonInferior
 from sigdask.report.screen import render
 

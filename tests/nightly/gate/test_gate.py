@@ -20,12 +20,12 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss, compute_run_level
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse, get_key
+from sigdask.nightly.gate.verdicts import check_direction, compute_detectable_loss, compute_run_level
 from sigdask.nightly.plan import Gate
 from sigdask.nightly.report.gate import render, render_junit
-from sigdask.nightly.run import notify
-from sigdask.nightly.run.notify import call_webhook
+from sigdask.nightly.run import gate as run_gate
+from sigdask.nightly.run.gate import call_webhook
 
 
 def compare_losses(losses, *, name="set", n=60, seed=0, **options):
@@ -254,7 +254,7 @@ HOSTILE_ANSWERS = {
     "name", [pytest.param(name, marks=pytest.mark.slow) if "waiting" in name else name for name in HOSTILE_ANSWERS]
 )
 def test_a_web_hook_may_answer_anything(failed, monkeypatch, name):
-    monkeypatch.setattr(notify, "TIMEOUT", 4.0)
+    monkeypatch.setattr(run_gate, "TIMEOUT", 4.0)
     answer, said = HOSTILE_ANSWERS[name]
     start = time.monotonic()
     with answer_requests(answer) as (port, requests):

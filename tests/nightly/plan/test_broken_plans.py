@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.plan.errors import format_key
+from sigdask.nightly.plan.load import format_key
 
 DAY = dt.date(2026, 1, 31)
 

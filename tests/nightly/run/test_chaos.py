@@ -24,7 +24,7 @@ from sigdask.execution.clusters.settings import environment
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import open_for_reading, open_store
-from sigdask.nightly.store.lock import SILENT_SECONDS as LOCKED_SECONDS
+from sigdask.nightly.store.database import SILENT_SECONDS as LOCKED_SECONDS
 from sigdask.nightly.store.results import fetch_results
 from sigdask.nightly.store.runs import find_plan
 from sigdask.results.fields import iter_results

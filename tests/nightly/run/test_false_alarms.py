@@ -10,8 +10,7 @@ from nights import run_plan_here
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate.evidence import gather_evidence
-from sigdask.nightly.gate.judge import judge_rules
+from sigdask.nightly.gate.judge import gather_evidence, judge_rules
 from sigdask.nightly.gate.rules import Evidence, NonInferior, NotWorse
 from sigdask.nightly.report.gate import render
 from sigdask.nightly.store import open_for_reading, runs

@@ -13,7 +13,7 @@ import pytest
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask.nightly.store.blobs import seal
+from sigdask.nightly.store.runs import seal
 
 PAGE = 4096
 READERS = ("history", "status", "report", "cite")

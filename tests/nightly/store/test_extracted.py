@@ -7,7 +7,7 @@ import pytest
 from servers import start_postgres
 
 from sigdask.metrics.extraction.cache import pack_statistics, unpack_statistics
-from sigdask.nightly.store import extraction_cache, open_store
+from sigdask.nightly.store import open_store, tallies
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_many_keys_are_many_entries(where):
 def clock(monkeypatch):
     """Return the time of the cache, which tests set."""
     clock = {"now": time.time()}
-    monkeypatch.setattr(extraction_cache.time, "time", lambda: clock["now"])
+    monkeypatch.setattr(tallies.time, "time", lambda: clock["now"])
     return clock
 
 
@@ -63,7 +63,7 @@ def test_entries_that_were_not_used_for_longest_make_room(where, clock):
         for key in keys:
             clock["now"] += 1
             store.extraction_cache.put({key: bytes(100)})
-        clock["now"] += 2 * extraction_cache.FRESH_SECONDS
+        clock["now"] += 2 * tallies.FRESH_SECONDS
         assert store.extraction_cache.get(["0"])  # used again
         store.extraction_cache.put({"x": bytes(100)})
         assert store.extraction_cache.get([*keys, "x"]).keys() == {"0", "x", *keys[3:]}

@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.nightly.store import NewTallies, database, lock, open_store, tallies
+from sigdask.nightly.store import NewTallies, database, open_store, tallies
 from sigdask.nightly.store.status import Changes
 
 DIGESTS = [bytes([k]) * 20 for k in range(3)]
@@ -181,11 +181,11 @@ def test_a_hung_driver_keeps_the_lock_of_a_file(tmp_path):
 @pytest.mark.slow
 def test_a_hung_driver_loses_the_lock_of_a_server_and_cannot_commit(server):
     with hold(server.url) as process:
-        time.sleep(1.5 * lock.BEAT_SECONDS)  # it lives
+        time.sleep(1.5 * database.BEAT_SECONDS)  # it lives
         with pytest.raises(HeldError), open_store(server.url, "p"):
             pass
         process.send_signal(signal.SIGSTOP)
-        time.sleep(lock.SILENT_SECONDS + 1)
+        time.sleep(database.SILENT_SECONDS + 1)
         with open_store(server.url, "p"):
             process.send_signal(signal.SIGCONT)
             _, errors = process.communicate("\n", timeout=60)
