@@ -7,7 +7,8 @@ comparisons advance together, one point at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from sigdask.analysis.comparison.nesting import find_coarsest
 from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
 from sigdask.analysis.comparison.study import SetAnalysis, build_specs
 from sigdask.counts import Counts
+from sigdask.counts.fields import Floats
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
@@ -29,7 +31,7 @@ from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions
 from sigdask.randomization.kernels.blas import limit_blas_threads
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.power import ObservedPair, PowerSamples, SystemPairs, can_decide
+from sigdask.randomization.power import ObservedPair, PowerSamples, can_decide
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.results.comparisons import get_version
@@ -203,14 +205,8 @@ MAX_SIMULATED = 50_000
 MAX_EXACT = 10**7
 """Maximum units of an exact sign test. Beyond it, the normal approximation is used."""
 
-POINTS_PER_JOB = 64
-
-
-MIN_UNITS = 2
-"""Minimum number of units from which power is estimated."""
-
-MAX_UNITS = 10**12
-"""Largest number of units that is reported. If more are needed, the answer is that no number is enough."""
+MIN_UNITS, MAX_UNITS = 2, 10**12
+"""Minimum number of units from which power is estimated, and the largest number that is reported as needed."""
 
 FIRST_STEPS, ROUGH_FACTOR = 3, 4
 """Steps before the first check, and the factor by which rough checks use fewer samples."""
@@ -265,6 +261,24 @@ class PowerQuestion:
         """The normal deviate that the test statistic must reach for rejection."""
         return -float(scipy.special.ndtri(self.level / self.n_sides))
 
+    @property
+    def power_z(self) -> float:
+        """The normal deviate of the requested power."""
+        return float(scipy.special.ndtri(self.power))
+
+
+class PowerPoint(NamedTuple):
+    """A point whose power is measured: a number of units, the tilt to a difference, and the number of samples."""
+
+    search: PowerSearch
+    n_units: int
+    strength: float
+    n_samples: int
+
+
+Measuring = Generator[PowerPoint, tuple[float, float], None]
+"""A search: it yields one point after another, and is sent the power of each and its standard error."""
+
 
 @dataclass(slots=True, eq=False)
 class PowerSearch:
@@ -272,144 +286,155 @@ class PowerSearch:
 
     Attributes
     ----------
-    pairs : SystemPairs
-        Pairs of systems under one metric.
-    row : int
-        The pair.
-    side : int
-        1 if A is assumed to score higher, -1 if B.
+    observed : ObservedPair
+        The observed units.
+    names : tuple of str
+        Names of the two systems.
     question : PowerQuestion
         What is asked.
-    reachable, note, curve
-        As in `Power`.
+    side : int
+        1 if A is assumed to score higher, -1 if B.
+    reachable, note, needed, detectable, curve
+        As in `Power`; the curve by number of units and difference.
     strength : float or None
         Strength of the tilt that gives the requested difference.
-    needed, detectable : PowerCrossing or None
-        The searches for the number of units, and for the difference.
+    method : str
+        Method of the last number of units that was measured.
     """
 
-    pairs: SystemPairs
-    row: int
-    side: int
+    observed: ObservedPair
+    names: tuple[str, str]
     question: PowerQuestion
+    side: int = 1
     reachable: tuple[float, float] | None = None
     note: str | None = None
     strength: float | None = None
-    needed: PowerCrossing | None = None
-    detectable: PowerCrossing | None = None
+    needed: Estimate | None = None
+    detectable: Estimate | None = None
+    method: str = EXACT
     curve: dict[tuple[int, float], PowerAt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Start the searches, or note why there is nothing to search for."""
-        observed, side = self.observed, self.side
+        """Find the reachable differences, or note why there is nothing to search for."""
+        observed, question = self.observed, self.question
+        is_lower = observed.difference < 0 if question.alternative == "two-sided" else question.alternative == "less"
+        self.side = side = -1 if is_lower else 1
         if observed.n_units < MIN_UNITS:
             self.note = f"{observed.n_units} unit: power depends on how units vary, so at least 2 are needed"
             return
         if not observed.panel.n_discordant[0, 0] or not (observed.difference or observed.influences.any()):
             self.note = "the systems are equal on every unit, so the data do not show how they would differ on others"
             return
-        low, high = (
+        low, high = self.reachable = tuple(  # type: ignore[assignment]
             side * tilting.find_extreme_difference(observed.influences, observed.compute_difference, end * side)
             for end in (-1, 1)
         )
-        self.reachable = low, high
+        self.method = self.choose_method(self.n_requested)
         if high <= 0:
             self.note = "no unit favours the tested side, so no reweighting of the units gives such a difference"
-            return
-        self._start_difference_search(max(low, 0.0), high)
-        if self.question.difference is not None:
-            self._start_unit_search(self.question.difference, low, high)
-
-    @property
-    def observed(self) -> ObservedPair:
-        """The observed units of the pair."""
-        return self.pairs[self.row]
+        elif (difference := question.difference) is not None:
+            self.strength, reach = self._find_strength(difference), f"possible are {max(low, 0.0):.4g} to {high:.4g}"
+            if high <= 1 + MARGIN <= difference + 2 * MARGIN:
+                self.strength, reach = None, f"it must be below {high:.4g}. {ONE_POINT}"
+            if self.strength is None:
+                self.note = f"a difference of {difference:g} is impossible with units like these: {reach}"
 
     @property
     def n_requested(self) -> int:
         """Number of units that the question asks about, by default the number of observed units."""
         return self.question.n_units or self.observed.n_units
 
+    @property
+    def is_answerable(self) -> bool:
+        """Whether there is an answer to the question."""
+        reaches = self.reachable is not None and self.reachable[1] > 0
+        return reaches and (self.question.difference is None or self.strength is not None)
+
     def _find_strength(self, difference: float) -> float | None:
-        return self.observed.find_strength(self.side * difference)
+        observed = self.observed
+        return tilting.find_strength(observed.influences, observed.compute_difference, self.side * difference)
 
-    def _start_unit_search(self, difference: float, low: float, high: float) -> None:
-        question = self.question
-        self.strength = self._find_strength(difference)
-        if self.strength is None or high <= 1 + MARGIN <= difference + 2 * MARGIN:
-            reach = f"possible are {max(low, 0.0):.4g} to {high:.4g}"
-            if high <= 1 + MARGIN <= difference + 2 * MARGIN:
-                reach = f"it must be below {high:.4g}. {ONE_POINT}"
-            self.strength = None
-            self.note = f"a difference of {difference:g} is impossible with units like these: {reach}"
-            return
-        spread = self.observed.compute_spread(self.observed.compute_weights(self.strength))
-        required = question.critical_z * math.hypot(spread, difference)
-        required += float(scipy.special.ndtri(question.power)) * spread
-        lower = max(MIN_UNITS, math.ceil(math.log2(question.n_sides / question.level) - 1e-12))
-        self.needed = self._build_search(max((required / difference) ** 2, 1.0), lower, MAX_UNITS, is_integer=True)
+    def compute_weights(self, strength: float) -> Floats:
+        """Return the probabilities of the units under a tilt."""
+        return tilting.compute_weights(self.observed.influences, strength)
 
-    def _start_difference_search(self, low: float, high: float) -> None:
-        observed, strength, guess = self.observed, 0.0, high
-        z = self.question.critical_z + float(scipy.special.ndtri(self.question.power))
-        for _ in range(FIRST_STEPS):
-            guess = z * observed.compute_spread(observed.compute_weights(strength)) / math.sqrt(self.n_requested)
-            new_strength = self._find_strength(min(max(guess, low), high))
-            if new_strength is None:
-                break
-            strength = new_strength
-        margin = MARGIN * (high - low)
-        self.detectable = self._build_search(guess, low + margin, high - margin, is_integer=False)
-
-    def _build_search(self, place: float, lower: float, upper: float, *, is_integer: bool) -> PowerCrossing:
-        """Return a search whose first points are simulated with fewer samples, unless power is exact."""
-        target, bar, is_rough = self.question.power, self.question.critical_z, self.observed.sign_counts is None
-        return PowerCrossing(target, bar, place, lower, upper, is_integer, is_rough)
-
-    def iter_first_points(self) -> Iterator[PowerPoint]:
-        """Yield the point that the question itself asks for.
-
-        The power at the observed difference is no such point: it restates p (Hoenig & Heisey 2001, "The abuse of
-        power").
-        """
-        if self.reachable is not None and self.strength is not None and self.question.difference is not None:
-            yield PowerPoint(self, None, self.observed.n_units, self.question.difference, self.strength)
-
-    def iter_next_points(self) -> Iterator[PowerPoint]:
-        """Yield the next point of each unfinished search."""
-        if self.needed is not None and self.needed.answer is None:
-            assert self.question.difference is not None
-            assert self.strength is not None
-            yield PowerPoint(self, self.needed, int(self.needed.place), self.question.difference, self.strength)
-        if self.detectable is not None and self.detectable.answer is None:
-            difference = self.detectable.place
-            if (strength := self._find_strength(difference)) is None:
-                self.detectable.answer = Estimate(math.inf, math.inf, math.inf)
-            else:
-                yield PowerPoint(self, self.detectable, self.n_requested, difference, strength)
+    def compute_spread(self, strength: float) -> float:
+        """Return the standard deviation of the influences under a tilt."""
+        weights, influences = self.compute_weights(strength), self.observed.influences
+        return float(np.sqrt(weights @ (influences - weights @ influences) ** 2))
 
     def choose_method(self, n_units: int) -> str:
         """Return the method that computes the power of samples of `n_units` units."""
-        if self.observed.sign_counts is not None and n_units <= MAX_EXACT:
+        if self.observed.is_sign_test and n_units <= MAX_EXACT:
             return EXACT
         return SIMULATED if n_units * self.observed.n_fields <= MAX_SIMULATED else NORMAL
 
-    def build_power(self, names: tuple[str, str], test_set: str, unit: str) -> Power:
+    def list_measurings(self) -> list[Measuring]:
+        """Return the searches of the comparison.
+
+        The power at the observed difference is none of them: it restates p (Hoenig & Heisey 2001, "The abuse of
+        power").
+        """
+        if self.reachable is None or self.reachable[1] <= 0:
+            return []
+        difference, strength = self.question.difference, self.strength
+        if difference is None or strength is None:
+            return [self._find_difference(*self.reachable)]
+        at_observed = self._measure(None, self.observed.n_units, difference, strength)
+        return [at_observed, self._find_units(difference, strength), self._find_difference(*self.reachable)]
+
+    def _find_units(self, difference: float, strength: float) -> Measuring:
+        question, spread = self.question, self.compute_spread(strength)
+        required = question.critical_z * math.hypot(spread, difference) + question.power_z * spread
+        fewest = max(MIN_UNITS, math.ceil(math.log2(question.n_sides / question.level) - 1e-12))
+        crossing = self._build_crossing(max((required / difference) ** 2, 1.0), fewest, MAX_UNITS, is_integer=True)
+        while crossing.answer is None:
+            yield from self._measure(crossing, int(crossing.place), difference, strength)
+        self.needed, self.method = crossing.answer, self.choose_method(int(crossing.looks[-1].position))
+
+    def _find_difference(self, low: float, high: float) -> Measuring:
+        low, strength, guess, z = max(low, 0.0), 0.0, high, self.question.critical_z + self.question.power_z
+        for _ in range(FIRST_STEPS):
+            guess = z * self.compute_spread(strength) / math.sqrt(self.n_requested)
+            if (found := self._find_strength(min(max(guess, low), high))) is None:
+                break
+            strength = found
+        margin = MARGIN * (high - low)
+        crossing = self._build_crossing(guess, low + margin, high - margin, is_integer=False)
+        while crossing.answer is None:
+            if (found := self._find_strength(crossing.place)) is None:
+                crossing.answer = Estimate(math.inf, math.inf, math.inf)
+            else:
+                yield from self._measure(crossing, self.n_requested, crossing.place, found)
+        self.detectable = crossing.answer
+
+    def _build_crossing(self, place: float, lower: float, upper: float, *, is_integer: bool) -> PowerCrossing:
+        """Return a search whose first points are simulated with fewer samples, unless power is exact."""
+        question, is_rough = self.question, not self.observed.is_sign_test
+        return PowerCrossing(question.power, question.critical_z, place, lower, upper, is_integer, is_rough)
+
+    def _measure(self, crossing: PowerCrossing | None, n_units: int, difference: float, strength: float) -> Measuring:
+        is_rough = crossing is not None and crossing.rough
+        n_samples = self.question.n_samples // (ROUGH_FACTOR if is_rough else 1)
+        power, error = yield PowerPoint(self, n_units, strength, n_samples)
+        if not is_rough:
+            self.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
+        if crossing is not None:
+            crossing.add_power(power, error)
+
+    def build_power(self, test_set: str, unit: str) -> Power:
         """Return the power of the comparison as found by the search."""
-        observed, question = self.observed, self.question
-        detectable = None if self.detectable is None else self.detectable.answer
+        observed, question, detectable = self.observed, self.question, self.detectable
         is_found = detectable is not None and math.isfinite(detectable.value)
         strengths = self.strength, self._find_strength(detectable.value) if detectable and is_found else None
         n_effective = [
-            None if strength is None else tilting.compute_n_effective(observed.compute_weights(strength))
+            None if strength is None else tilting.compute_n_effective(self.compute_weights(strength))
             for strength in strengths
         ]
-        looks = self.needed.looks if self.needed is not None else []
-        last_units = int(looks[-1].position) if looks else self.n_requested
         return Power(
             test_set=test_set,
-            a=names[0],
-            b=names[1],
+            a=self.names[0],
+            b=self.names[1],
             metric=observed.panel.metrics[0].name,
             unit=unit,
             alternative=question.alternative,
@@ -417,15 +442,15 @@ class PowerSearch:
             power=question.power,
             n_units=observed.n_units,
             difference=observed.difference,
-            ahead=names[0] if self.side > 0 else names[1],
+            ahead=self.names[0] if self.side > 0 else self.names[1],
             reachable=self.reachable,
             wanted_difference=question.difference,
-            needed=None if self.needed is None else self.needed.answer,
+            needed=self.needed,
             at_wanted=self.curve.get((observed.n_units, question.difference or 0.0)),
             n_asked=self.n_requested,
             detectable=detectable,
             curve=tuple(self.curve[key] for key in sorted(self.curve)),
-            method=EXACT if self.reachable is None else self.choose_method(last_units),
+            method=self.method,
             n_samples=question.n_samples if any(point.error for point in self.curve.values()) else 0,
             n_effective=n_effective[0],
             n_effective_detectable=n_effective[1],
@@ -433,93 +458,55 @@ class PowerSearch:
         )
 
 
-class PowerPoint(NamedTuple):
-    """A point to measure: the search, which of its two crossings it belongs to, units, difference and its tilt."""
-
-    search: PowerSearch
-    crossing: PowerCrossing | None
-    n_units: int
-    difference: float
-    strength: float
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples to draw."""
-        is_rough = self.crossing is not None and self.crossing.rough
-        return self.search.question.n_samples // (ROUGH_FACTOR if is_rough else 1)
-
-    def compute_exact(self) -> float:
-        """Return the power of the sign test."""
-        observed, question = self.search.observed, self.search.question
-        weights, leads = observed.compute_weights(self.strength), observed.numerator_differences * self.search.side
-        wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
-        return compute_sign_power(self.n_units, wins, losses, question.level, question.n_sides)
-
-    def compute_normal(self) -> float:
-        """Return the power by the normal approximation.
-
-        The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
-        """
-        observed = self.search.observed
-        weights = observed.compute_weights(self.strength)
-        difference, spread = abs(observed.compute_difference(weights)), observed.compute_spread(weights)
-        bar = self.search.question.critical_z * math.hypot(spread, difference)
-        margin = difference * math.sqrt(self.n_units) - bar
-        return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
-
-    def record(self, power: float, error: float) -> None:
-        """Record the measured power in the search."""
-        if self.crossing is None or not self.crossing.rough:
-            self.search.curve[self.n_units, self.difference] = PowerAt(self.n_units, self.difference, power, error)
-        if self.crossing is not None:
-            self.crossing.add_power(power, error)
-
-
 def run_searches(searches: Sequence[PowerSearch], count: Count) -> None:
-    """Run all searches together to their end."""
-    pending = [point for search in searches for point in search.iter_first_points()]
+    """Run all searches together to their end, one point of each at a time."""
+    open_searches = [(measuring, next(measuring)) for search in searches for measuring in search.list_measurings()]
     with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
-        while True:
-            pending = pending or [point for search in searches for point in search.iter_next_points()]
-            if not pending:
-                return
-            measured = measure_power(pending, count)
-            for point, (power, error) in zip(pending, measured, strict=True):
-                point.record(power, error)
-            pending = []
+        while open_searches:
+            measured, still_open = measure_power([point for _, point in open_searches], count), []
+            for (measuring, _), found in zip(open_searches, measured, strict=True):
+                with suppress(StopIteration):
+                    still_open.append((measuring, measuring.send(found)))
+            open_searches = still_open
 
 
 def measure_power(points: Sequence[PowerPoint], count: Count) -> list[tuple[float, float]]:
     """Return (power, standard error) at each of some points."""
-    results: list[tuple[float, float]] = [(math.nan, 0.0)] * len(points)
-    groups: dict[tuple[int, int], list[int]] = {}
+    jobs = {k: _build_job(p) for k, p in enumerate(points) if p.search.choose_method(p.n_units) == SIMULATED}
+    tallies = dict(zip(jobs, count([*jobs.values()]) if jobs else (), strict=True))
+    results = []
     for k, point in enumerate(points):
-        method = point.search.choose_method(point.n_units)
-        if method == SIMULATED:
-            groups.setdefault((id(point.search.pairs), point.n_samples), []).append(k)
-        else:
-            results[k] = point.compute_exact() if method == EXACT else point.compute_normal(), 0.0
-    batches = [
-        group[start : start + POINTS_PER_JOB]
-        for group in groups.values()
-        for start in range(0, len(group), POINTS_PER_JOB)
-    ]
-    jobs = [_build_job([points[k] for k in batch]) for batch in batches]
-    for batch, tally in zip(batches, count(jobs) if jobs else (), strict=True):
-        for k, rejected in zip(batch, tally.counts[:, 0, 0].tolist(), strict=True):
-            careful = (rejected + 1) / (tally.n_trials + 2)  # avoids an error of 0 if all or none are rejected
-            results[k] = rejected / tally.n_trials, math.sqrt(careful * (1 - careful) / tally.n_trials)
+        if (tally := tallies.get(k)) is None:
+            results.append((_compute_power(point), 0.0))
+            continue
+        rejected, n = int(tally.counts[0, 0, 0]), tally.n_trials
+        careful = (rejected + 1) / (n + 2)  # avoids an error of 0 if all or none are rejected
+        results.append((rejected / n, math.sqrt(careful * (1 - careful) / n)))
     return results
 
 
-def _build_job(points: Sequence[PowerPoint]) -> Job:
-    """Return the job that simulates points of the same pairs and number of samples."""
-    first, question = points[0], points[0].search.question
-    rows, strengths, sizes = (
-        np.array(column) for column in zip(*((p.search.row, p.strength, p.n_units) for p in points), strict=True)
-    )
-    samples = PowerSamples(first.search.pairs, question.alternative, question.level, rows, strengths, sizes)
-    return Job(samples, first.n_samples, label="the power of comparisons")
+def _build_job(point: PowerPoint) -> Job:
+    """Return the job that simulates a point."""
+    question = point.search.question
+    samples = PowerSamples(point.search.observed, question.alternative, question.level, point.strength, point.n_units)
+    return Job(samples, point.n_samples, label="the power of comparisons")
+
+
+def _compute_power(point: PowerPoint) -> float:
+    """Return the power of the sign test, or power by the normal approximation.
+
+    The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
+    """
+    search, n_units = point.search, point.n_units
+    observed, question = search.observed, search.question
+    weights, spread = search.compute_weights(point.strength), search.compute_spread(point.strength)
+    if search.choose_method(n_units) == EXACT:
+        leads = observed.leads * search.side
+        wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
+        return compute_sign_power(n_units, wins, losses, question.level, question.n_sides)
+    difference = abs(observed.compute_difference(weights))
+    margin = difference * math.sqrt(n_units) - question.critical_z * math.hypot(spread, difference)
+    return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
 
 
 def estimate_powers(
@@ -552,7 +539,7 @@ def estimate_powers(
         raise InputError(
             "no two systems have an item in common, so there is no comparison whose power could be computed"
         )
-    n, alpha, alternative = len(comparisons), options["alpha"], options["alternative"]
+    n, alpha = len(comparisons), options["alpha"]
     level = alpha / n if options["adjust"] == "holm" else alpha
     if not can_decide(level):
         raise InputError(
@@ -561,13 +548,14 @@ def estimate_powers(
         )
     n_samples = options["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
     question = replace(question, level=level, n_samples=n_samples)
-    searches = [PowerSearch(pairs, row, _get_side(pairs, row, alternative), question) for pairs, row, _ in comparisons]
-    _check_answerable(searches, [names for *_, names in comparisons], question)
+    searches = [PowerSearch(*comparison, question) for comparison in comparisons]
+    if not any(search.is_answerable for search in searches):
+        first, n_others = searches[0], len(searches) - 1
+        suffix = f" (and {n_others} more comparisons like it)" if n_others else ""
+        a, b = first.names
+        raise InputError(f"{a} and {b} by {first.observed.panel.metrics[0].name}: {first.note}{suffix}")
     run_searches(searches, count)
-    powers = tuple(
-        power_search.build_power(names, grouped.name, grouped.unit)
-        for power_search, (*_, names) in zip(searches, comparisons, strict=True)
-    )
+    powers = tuple(search.build_power(grouped.name, grouped.unit) for search in searches)
     notes = (
         *_warn_of_correlation(counts, spec, alpha),
         *_question_difference(powers),
@@ -600,8 +588,8 @@ def build_question(options: PowerOptions) -> PowerQuestion:
     return replace(question, difference=abs(difference))
 
 
-def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[SystemPairs, int, tuple[str, str]]]:
-    """Yield each comparison as the pairs of its panel, its row among them, and the names of its systems."""
+def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[ObservedPair, tuple[str, str]]]:
+    """Yield the observed units of each comparison and the names of its systems, in the order of metrics and pairs."""
     units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
     if not len(pairs):
         raise InputError("power needs at least two systems", remedy="give another file or column")
@@ -612,34 +600,16 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Syste
                 "computed from sums over items. Metrics of agreement with people, of sets, and functions of whole "
                 "outputs are not"
             )
-        position_of: dict[int, tuple[SystemPairs, int]] = {}
-        for placed in PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True):
-            system_pairs = SystemPairs(placed.panel)
-            if placed.panel.n_units:  # otherwise the two have no item in common
-                position_of |= {k: (system_pairs, row) for row, k in enumerate(placed.pair_indices.tolist())}
-        for k in sorted(position_of):
+        groups = [*PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True)]
+        panel_of = {
+            k: (placed.panel, row)
+            for placed in groups
+            if placed.panel.n_units  # otherwise the two have no item in common
+            for row, k in enumerate(placed.pair_indices.tolist())
+        }
+        for k, (panel, row) in sorted(panel_of.items(), key=lambda entry: entry[0]):
             a, b = pairs[k]
-            yield *position_of[k], (counts.systems[a], counts.systems[b])
-
-
-def _get_side(pairs: SystemPairs, row: int, alternative: Alternative) -> int:
-    if alternative == "two-sided":
-        return 1 if pairs[row].difference >= 0 else -1
-    return 1 if alternative == "greater" else -1
-
-
-def _check_answerable(
-    searches: Sequence[PowerSearch], names: Sequence[tuple[str, str]], question: PowerQuestion
-) -> None:
-    """Raise if the question has no answer for any comparison."""
-    if any(
-        (power_search.needed if question.difference is not None else power_search.detectable) is not None
-        for power_search in searches
-    ):
-        return
-    a, b = names[0]
-    suffix = f" (and {len(searches) - 1} more comparisons like it)" if len(searches) > 1 else ""
-    raise InputError(f"{a} and {b} by {searches[0].observed.panel.metrics[0].name}: {searches[0].note}{suffix}")
+            yield ObservedPair(panel.select([row])), (counts.systems[a], counts.systems[b])
 
 
 def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Iterator[str]:

@@ -147,7 +147,9 @@ def fill_counting_words(first: int, words: NDArray[np.uint32]) -> None:
     words[1:] = 0
 
 
-def draw_sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.uint32]:
+def draw_sample_ranks(
+    key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SAMPLE
+) -> NDArray[np.uint32]:
     """Return a random number for each unit and trial; the units with the smallest ones are the sample.
 
     Unit u is output word u mod 4 of column u // 4, which is counter word 2.
@@ -156,7 +158,7 @@ def draw_sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units:
     -------
     uint32 array, shape (n_trials, n_units)
     """
-    return _draw_words(key, get_run_word(run, SAMPLE), first, n_trials, n_units)
+    return _draw_words(key, get_run_word(run, purpose), first, n_trials, n_units)
 
 
 def _draw_words(key: Key, run_word: np.uint32, first: int, n_trials: int, n: int) -> NDArray[np.uint32]:

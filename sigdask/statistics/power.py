@@ -140,14 +140,7 @@ class PowerCrossing:
 
     def _estimate_from(self, measured: MeasuredPower) -> Estimate:
         """Return the position of the target power, extrapolated from the power measured near it."""
-        value, low, high = (
-            self._extrapolate(measured, power)
-            for power in (
-                measured.power,
-                measured.power + Z_95 * measured.error,
-                measured.power - Z_95 * measured.error,
-            )
-        )
+        value, low, high = (self._extrapolate(measured, measured.power + z * measured.error) for z in (0, Z_95, -Z_95))
         return Estimate(self._round(value), self._round(low, round_up=False), self._round(high))
 
     def _extrapolate(self, measured: MeasuredPower, power: float) -> float:
@@ -206,19 +199,9 @@ def compute_critical_wins(n: Integers, alpha: float, sides: int) -> Integers:
     >>> compute_critical_wins(np.array([5, 6, 34]), 0.05, 2)
     array([ 6,  6, 24])
     """
-    level = alpha / sides
-    wins = np.ceil(n / 2 - scipy.special.ndtri(level) * np.sqrt(n) / 2).astype(np.int64).clip(0, n + 1)
-    for _ in range(int(n.max(initial=0)) + 2):
-        too_few = (wins <= n) & (_binomial_tail(wins, n, 0.5) > level)
-        if not too_few.any():
-            break
-        wins = wins + too_few
-    for _ in range(int(n.max(initial=0)) + 2):
-        too_many = (wins > 0) & (_binomial_tail(wins - 1, n, 0.5) <= level)
-        if not too_many.any():
-            break
-        wins = wins - too_many
-    return np.asarray(wins)
+    from scipy.stats import binom
+
+    return np.asarray(binom.isf(alpha / sides, n, 0.5)).astype(np.int64) + 1
 
 
 def compute_sign_power(n_units: int, wins: float, losses: float, alpha: float, sides: int) -> float:
@@ -240,23 +223,16 @@ def compute_sign_power(n_units: int, wins: float, losses: float, alpha: float, s
     >>> round(compute_sign_power(34, 0.7, 0.3, 0.05, 2), 12), round(compute_sign_power(34, 0.5, 0.5, 0.05, 2), 12)
     (0.554460693742, 0.024306510109)
     """
+    from scipy.stats import binom
+
     differing = min(wins + losses, 1.0)
     middle, spread = n_units * differing, np.sqrt(n_units * differing * (1 - differing)) + 1
     low, high = max(int(middle - REACH * spread), 0), min(int(middle + REACH * spread) + 1, n_units)
     n = np.arange(low, high + 1)
     bars = compute_critical_wins(n, alpha, sides)
     share = wins / differing if differing else 0.5
-    rejection = _binomial_tail(bars, n, share)
-    if sides == 2:
-        rejection = rejection + np.where(bars <= n, _binomial_tail(bars, n, 1 - share), 0.0)
+    rejection = sum(binom.sf(bars - 1, n, p) for p in (share, 1 - share)[:sides])
     return float(binomial_pmf(n, n_units, differing) @ rejection)
-
-
-def _binomial_tail(k: Integers, n: Integers, p: float) -> Floats:
-    """Return P(X >= k) for X ~ Bin(n, p): 1 if k <= 0, 0 if k > n."""
-    inside = (k > 0) & (k <= n)
-    tail = scipy.special.betainc(np.where(inside, k, 1), np.where(inside, n - k + 1, 1), p)
-    return np.asarray(np.where(inside, tail, k <= 0))
 
 
 FIRST, LAST = -6, 40

@@ -13,7 +13,8 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.power import PowerSamples, SystemPairs, count_rejected, draw_samples
+from sigdask.randomization.power import ObservedPair, PowerSamples, count_rejected, draw_samples
+from sigdask.statistics.power import compute_weights
 
 KEY = (1, 2)
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}
@@ -29,7 +30,7 @@ def build_pairs(values, form=MEAN):
     [placed] = PanelGroups.from_metrics(counts, [BoundMetric("m", tuple(fields), form)], systems).build(
         SwapUnits.from_counts(counts, 0), every_unit=True
     )
-    return SystemPairs(placed.panel)
+    return [ObservedPair(placed.panel.select([row])) for row in range(len(systems))]
 
 
 def build_mean_pairs(scores):
@@ -86,7 +87,7 @@ def test_each_sample_is_judged_as_all_its_arrangements_would_judge_it(form, alte
         values[:, :, 1], values[:, 0, 0] = 1, values[:, 0, 0] + 12
     observed, size, alpha = build_pairs(values, form)[0], 11, 0.05
     sampled_values = observed.panel.values[observed.order][
-        draw_samples(KEY, observed.compute_weights(0.0), first=0, n_samples=150, size=size)
+        draw_samples(KEY, compute_weights(observed.influences, 0.0), first=0, n_samples=150, size=size)
     ]
     agreed = 0
     for k, sample in enumerate(sampled_values.astype(int)):
@@ -99,15 +100,11 @@ def test_each_sample_is_judged_as_all_its_arrangements_would_judge_it(form, alte
 def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
     rng = np.random.default_rng(8)
     pairs = build_mean_pairs(rng.integers(0, 100, (40, 3)) + np.array([6, 0, 3]))
-    panel = PowerSamples(
-        pairs, "two-sided", 0.05, np.array([0, 1, 2]), np.array([0.0, 0.01, -0.01]), np.array([30, 60, 90])
-    )
-    whole = panel.tally(run=0, first=0, n_trials=200).counts
-    parts = [panel.tally(run=0, first=first, n_trials=n).counts for first, n in ((0, 77), (77, 123))]
-    assert (whole == sum(parts)).all()
-    assert (
-        whole == np.stack([panel.select([k]).tally(run=0, first=0, n_trials=200).counts[0] for k in range(3)])
-    ).all()
+    for pair, strength, size in zip(pairs, (0.0, 0.01, -0.01), (30, 60, 90), strict=True):
+        panel = PowerSamples(pair, "two-sided", 0.05, strength, size)
+        whole = panel.tally(run=0, first=0, n_trials=200).counts
+        parts = [panel.tally(run=0, first=first, n_trials=n).counts for first, n in ((0, 77), (77, 123))]
+        assert (whole == sum(parts)).all()
 
 
 def test_too_few_units_reject_nothing():
