@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.counts import Counts
-from sigdask.counts.fields import Integers, LabelFields
+from sigdask.counts.fields import Floats, Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import AnyBound, BoundMetric, Metric
-from sigdask.metrics.forms import Formula, Ratios
+from sigdask.metrics.forms import Form, Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
 from sigdask.options import AdjustTests, IndependenceOptions, fill_options
 from sigdask.randomization.panels.permuted import AgreementScore, PermutedPanel
@@ -173,9 +173,6 @@ class IndependenceResults(ListedResults[Independence]):
 
 EXACT_WITHOUT_TRIALS = "{method=exact} counts no random permutations. Leave out {trials}"
 
-MAX_WEIGHTED = 2**60
-"""Maximum weighted agreement, so that two-sided limits fit into 64 bits."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelScore:
@@ -221,7 +218,7 @@ def score_labels(
             "mcc, precision[LABEL], macro-f1, a @sigdask.metric of them), not metrics of whole outputs"
         )
     fixed, columns = _split_sums(metric.fields, labels, strata)
-    frequent = [_compute_expected(strata, k) for k in range(len(labels))]
+    frequent = np.array([_compute_expected(strata, k) for k in range(len(labels))], float)
     value, expected = (float(metric.form.score(fixed + columns @ np.array(x, float))) for x in (agreements, frequent))
     weights = _compute_weights(metric.form, fixed, columns)
     if weights is None:
@@ -229,20 +226,19 @@ def score_labels(
         agreeing = AgreementScore(columns, limits, metric.form, fixed)
     else:
         if len(weights) == 2:  # either agreement determines the other
-            weights = [weights[0] + weights[1], Fraction(0)]
-        agreeing = _build_weighted(weights, agreements, frequent, strata)
+            weights = np.array([weights.sum(), 0.0])
+        tie = 4 * float(TIE) * sum(stratum.n_items for stratum in strata) * float(np.abs(weights).max())
+        limits = _compute_limits(float(weights @ agreements), float(weights @ frequent), tie)
+        agreeing = AgreementScore(weights[None], limits, None, np.zeros(1, np.int64))
     counting = [k for group in agreeing.parts for k in group]
     return LabelScore(
         value, expected, agreeing, is_fixed=not any(stratum.can_vary(k) for stratum in strata for k in counting)
     )
 
 
-def _compute_expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
+def _compute_expected(strata: Sequence[LabelMargins], k: int) -> float:
     """Return the expected number of items to which two independent labellings both give label `k`."""
-    by_size: dict[int, int] = {}
-    for stratum in strata:
-        by_size[stratum.n_items] = by_size.get(stratum.n_items, 0) + stratum.given[k] * stratum.meant[k]
-    return sum((Fraction(n, size) for size, n in by_size.items()), Fraction(0))
+    return math.fsum(stratum.given[k] * stratum.meant[k] / stratum.n_items for stratum in strata)
 
 
 def _split_sums(
@@ -265,48 +261,19 @@ def _split_sums(
     return fixed, columns
 
 
-def _compute_weights(form: Any, fixed: Integers, columns: Integers) -> list[Fraction] | None:
+def _compute_weights(form: Form, fixed: Integers, columns: Integers) -> Floats | None:
     """Return the weight in the score of an agreement on each label, up to a common factor.
 
     None if the weights depend on the other agreements.
     """
+    n_labels = columns.shape[1]
     if isinstance(form, Formula) and form.function in {compute_kappa, compute_mcc}:  # both rise with the number right
         all_right = fixed + (np.arange(len(fixed)) == 0) * fixed[1]
-        return [Fraction(int(form.score(all_right) != form.score(fixed)))] * columns.shape[1]
-    if not isinstance(form, Ratios):
+        return np.full(n_labels, float(form.score(all_right) != form.score(fixed)))
+    if not isinstance(form, Ratios) or (np.array(form.denominators) @ columns).any():
         return None
-    weights = [Fraction(0)] * columns.shape[1]
-    for above, below in zip(np.array(form.numerators), np.array(form.denominators), strict=True):
-        if (below @ columns).any():
-            return None
-        denominator = int(below @ fixed)
-        if denominator:  # 0/0 is a constant
-            weights = [
-                w + Fraction(int(numerator), denominator) for w, numerator in zip(weights, above @ columns, strict=True)
-            ]
-    return weights
-
-
-def _build_weighted(
-    weights: list[Fraction], agreed: Sequence[int], frequent: Sequence[Fraction | int], strata: Sequence[LabelMargins]
-) -> AgreementScore:
-    scale = math.lcm(*(w.denominator for w in weights))
-    integers = [int(w * scale) for w in weights]
-    factor = math.gcd(*integers) or 1
-    integers = [w // factor for w in integers]
-    observed = sum(w * n for w, n in zip(integers, agreed, strict=True))
-    expected = sum((w * n for w, n in zip(integers, frequent, strict=True)), Fraction(0))
-    maximum = sum(stratum.n_items for stratum in strata) * max(map(abs, integers))
-    zeros = np.zeros(1, np.int64)
-    if maximum < MAX_WEIGHTED:
-        at_least, at_most, above, below = _compute_limits(observed, expected, 0)
-        return AgreementScore(
-            np.array([integers]), (at_least, at_most, math.ceil(above), math.floor(below)), None, zeros
-        )
-    columns = np.array([[w / maximum for w in integers]])
-    return AgreementScore(
-        columns, _compute_limits(observed / maximum, float(expected / maximum), 4 * float(TIE)), None, zeros
-    )
+    above, below = np.array(form.numerators) @ columns, np.array(form.denominators) @ fixed
+    return np.asarray((above[below != 0] / below[below != 0, None]).sum(axis=0))  # 0/0 is a constant
 
 
 def _compute_limits(observed: Any, expected: Any, tie: Any) -> tuple[Any, Any, Any, Any]:
@@ -328,35 +295,12 @@ MAX_FACTORIAL = 19
 """Smallest number whose factorial exceeds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExactP:
-    """An exact p-value, with the method that computed it.
+class ExactP(NamedTuple):
+    """An exact p-value, and the numbers of orders of the items that it comes from; None if they exceed 2**53."""
 
-    Attributes
-    ----------
-    p : Fraction
-        The exact p-value.
-    method : {"hypergeometric", "rook-polynomials", "constant"}
-        How it was computed.
-    guarantee : {"exact", "numeric"}
-        Whether it was computed in integers, or with rounding.
-    n_arrangements : int or None
-        Number of orders of the items, if a float can hold it.
-    """
-
-    p: Fraction
-    method: str
-    guarantee: str
+    record: Exact
+    n_extreme: int | None
     n_arrangements: int | None
-
-    @property
-    def n_extreme(self) -> int | None:
-        """Number of arrangements at least as extreme as the observed one; None if it exceeds 2**53."""
-        return None if self.n_arrangements is None else int(self.p * self.n_arrangements)
-
-    def to_record(self) -> Exact:
-        """Return the p-value as a part of results."""
-        return Exact(float(self.p), float(self.p), self.method, self.guarantee)
 
 
 def compute_exact_p(
@@ -367,32 +311,27 @@ def compute_exact_p(
     `cache` stores counted arrangements of the two labellings for the next score.
     """
     groups = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
-    tail = TAILS.index(alternative)
-    is_single = len(groups) == 1 and len(groups[0]) == 1
-    method = "hypergeometric" if is_single and len(strata) == 1 else "rook-polynomials"
-    if not groups:
-        return ExactP(Fraction(1), "constant", "exact", _count_arrangements(strata))
+    is_single = len(groups) == 1 and len(groups[0]) == 1 and len(strata) == 1
     score = agreeing.select_labels([labels[0] for labels in groups])
+    numbers: NDArray[Any]
     if estimate_steps(strata, groups) <= MAX_STEPS:
         if groups not in cache:
             cache[groups] = count_arrangements(strata, groups)
-        numbers = cache[groups]
-        agreements = np.argwhere(numbers != 0)  # (n_cells, n_parts)
-        extreme = score.is_extreme(score.compute_values(agreements))[tail]
-        n_ways = numbers[tuple(agreements.T)]
-        p = Fraction(int(n_ways[extreme].sum()), int(n_ways.sum()))
-        return ExactP(p, method, "exact", _count_arrangements(strata))
-    if method == "hypergeometric" and strata[0].count_max_agreements(groups[0]) <= MAX_TERMS:
-        share = compute_shares(strata[0], groups[0][0])
-        extreme = score.is_extreme(score.compute_values(np.arange(len(share))[:, None]))[tail]
-        return ExactP(Fraction(min(math.fsum(share[extreme]), 1.0)), method, "numeric", None)
-    return None
-
-
-def _count_arrangements(strata: Sequence[LabelMargins]) -> int | None:
+        numbers, guarantee = cache[groups], "exact"
+    elif is_single and strata[0].count_max_agreements(groups[0]) <= MAX_TERMS:
+        numbers, guarantee = compute_shares(strata[0], groups[0][0]), "numeric"
+    else:
+        return None
+    agreements = np.argwhere(numbers != 0)  # (n_cells, n_parts)
+    extreme = score.is_extreme(score.compute_values(agreements))[TAILS.index(alternative)]
+    n_ways = numbers[tuple(agreements.T)]
+    p = Fraction(n_ways[extreme].sum()) / Fraction(n_ways.sum())
+    record = Exact(float(p), float(p), "hypergeometric" if is_single else "rook-polynomials", guarantee)
     sizes = [stratum.n_items for stratum in strata]
     n = math.prod(map(math.factorial, sizes)) if max(sizes) < MAX_FACTORIAL else MAX_JSON_INTEGER + 1
-    return n if n <= MAX_JSON_INTEGER else None
+    if guarantee == "numeric" or n > MAX_JSON_INTEGER:
+        return ExactP(record, None, None)
+    return ExactP(record, int(p * n), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -520,7 +459,7 @@ def compute_independence(
                 within=within,
                 n_items=labellings.n_items,
                 n_strata=labellings.n_strata,
-                exact=None if exact_p is None else exact_p.to_record(),
+                exact=None if exact_p is None else exact_p.record,
                 warnings=tuple(_list_warnings(score, judged["p_interval"], judged["p_value"], alpha)),
                 **judged,
             )
@@ -560,7 +499,7 @@ def _score_all(
 def _judge_exact(exact: ExactP | None) -> dict[str, Any]:
     """Return the fields of a result whose p is of all arrangements."""
     assert exact is not None
-    p = float(exact.p)
+    p = exact.record.p_lo
     counts = {"n_trials": exact.n_arrangements, "n_extreme": exact.n_extreme}
     return {"method": "exact", **counts, "p_value": p, "p_interval": (p, p)}
 
@@ -577,7 +516,7 @@ def _judge_sampled(runs: Sequence[tuple[int, int]], exact: ExactP | None, n_test
         second = SecondRun(n2, k2, float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k, k2, n, n2)))
         checks = [bounds.judge_second_run((runs[0], runs[1]), second.agreement_p, n_tests)]
     if exact is not None:
-        checks.append(bounds.judge_known_p("exact value", float(exact.p), k, n, n_tests, exact=False))
+        checks.append(bounds.judge_known_p("exact value", exact.record.p_lo, k, n, n_tests, exact=False))
     return {
         "method": "approximate",
         "n_trials": n,

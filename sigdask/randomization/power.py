@@ -100,7 +100,7 @@ class ObservedPair:
     def leads(self) -> Integers:
         """Sign of the difference that each unit makes to a mean, shape (n_units,)."""
         above = self.panel.compute_numerators(0, self.panel.values[self.order])
-        return np.sign(above[:, 0] - above[:, 1])
+        return np.asarray(np.sign(above[:, 0] - above[:, 1]), np.int64)
 
     def compute_error_bounds(self, totals: Floats) -> Floats:
         """Return bounds on the error of scores that comes from rounded sums, given sums of shape (..., n_fields)."""
@@ -231,15 +231,15 @@ def _test_samples(observed: ObservedPair, units: Integers, key: Key, side: int, 
             extreme = np.abs(a - b) - np.abs(difference) if side == 0 else side * (a - b - difference)
             n_extreme += np.count_nonzero(extreme >= -tie, axis=0)
         low, high = _compute_limits(end, alpha)
-        n_rejected += np.count_nonzero(n_extreme <= low)
+        n_rejected += int(np.count_nonzero(n_extreme <= low))
         is_open = (n_extreme > low) & (n_extreme < high)
         if not is_open.any():
             break
-        columns = totals, slack, difference, shifts, n_extreme
-        totals, slack, difference, shifts, n_extreme = (column[is_open] for column in columns)
+        totals, slack, difference = totals[is_open], slack[is_open], difference[is_open]
+        shifts, n_extreme = shifts[is_open], n_extreme[is_open]
     else:
-        n_rejected += np.count_nonzero(n_extreme + 1 <= alpha * (end + 1))
-    return int(n_rejected)
+        n_rejected += int(np.count_nonzero(n_extreme + 1 <= alpha * (end + 1)))
+    return n_rejected
 
 
 def list_rounds(alpha: float) -> list[int]:
