@@ -17,6 +17,7 @@ from operator import eq
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
@@ -36,7 +37,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
 from sigdask.randomization.trials import PairPanel, iter_differences
 from sigdask.results.columns import Subset
-from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, UnitScores
+from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, build_unit_data
 from sigdask.results.table import Table
 
 MAX_BARS = 61
@@ -270,7 +271,7 @@ class UnitIndex:
 
     def iter_scores(
         self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None
-    ) -> Iterator[UnitScores]:
+    ) -> Iterator[pa.Table]:
         """Yield the units of one comparison; nothing if the systems have no item in common."""
         counts, names = self.counts, self.names
         addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask)
@@ -278,7 +279,7 @@ class UnitIndex:
             a, b = (counts.systems[system] for system in pair)
             labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
             ids = [names[address] for address in addresses.tolist()]
-            yield UnitScores(*labels, ids, sizes, scores, contributions, kind, note)
+            yield build_unit_data(labels, ids, sizes, scores, contributions, kind, note)
 
     def compute_scores(
         self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None
@@ -645,7 +646,7 @@ class UnitTables:
         metric: str | None = None,
         test_set: str | None = None,
         subset: str | None = None,
-    ) -> Iterator[UnitScores]:
+    ) -> Iterator[pa.Table]:
         """Yield the units of each comparison, in the order of test sets, subsets, pairs and metrics.
 
         Parameters

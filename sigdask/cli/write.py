@@ -28,9 +28,10 @@ from sigdask.text import escape_json, is_url, make_printable, redact
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from sigdask.analysis.details import ComparisonDetails
     from sigdask.results.comparisons import ComparisonResults
-    from sigdask.results.export import UnitScores
 
 
 class OutputFile(NamedTuple):
@@ -131,16 +132,16 @@ def check_units(file: str | None) -> None:
     check_writable(file, "--items")
 
 
-def write_units(file: str | None, units: Callable[[], Iterator[UnitScores]]) -> None:
+def write_units(file: str | None, units: Callable[[], Iterator[pa.Table]]) -> None:
     """Write a table of units if a file was given, and log why some have no contributions."""
     if file is None:
         return
     notes: dict[tuple[str, str], None] = {}
 
-    def read_notes() -> Iterator[UnitScores]:
+    def read_notes() -> Iterator[pa.Table]:
         for part in units():
-            if part.note:
-                notes[part.metric, part.note] = None
+            if note := part["note"][0].as_py():
+                notes[part["metric"][0].as_py(), note] = None
             yield part
 
     files.write_units(Path(file), read_notes())

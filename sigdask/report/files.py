@@ -12,9 +12,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, cast
 
+import pyarrow as pa
+
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.results import export
-from sigdask.results.export import UnitScores
 from sigdask.results.table import Table
 
 FORMAT_BY_ENDING = {
@@ -58,7 +59,7 @@ def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
             file.write(part.encode() if isinstance(part, str) else part)
 
 
-def write_units(path: Path, units: Iterable[UnitScores]) -> None:
+def write_units(path: Path, units: Iterable[pa.Table]) -> None:
     """Write a table of units atomically, as the ending of the file says; the same units give the same bytes."""
     format_, is_compressed = export.parse_unit_file(path)
     with open_atomic(path) as file:

@@ -8,16 +8,13 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
-from typing import Any, Protocol, overload
+from typing import Any, overload
+
+import pyarrow as pa
 
 from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.export import (
-    UnitScores,
-    build_frame_from_data,
-    build_indexed_frame,
-    build_unit_data,
-)
+from sigdask.results.export import NO_UNITS, build_frame_from_data
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
@@ -117,14 +114,6 @@ class ResultAcrossSets:
         return is_contested(self.equal_scores, alpha, p <= alpha, is_adjusted=self.p_adjusted is not None)
 
 
-class UnitSource(Protocol):
-    """Source of the scores of compared systems on single units."""
-
-    def iter_scores(self, *_: Any, **selection: Any) -> Iterator[UnitScores]:
-        """Yield the units of each comparison that is selected, with the options of `UnitTables.iter_scores`."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonResults(Sequence[Result]):
     """All results of one call, with what is needed to reproduce them; a sequence of `Result`.
@@ -139,7 +128,7 @@ class ComparisonResults(Sequence[Result]):
     family: FamilyNote | None = None
     together: tuple[ResultAcrossSets, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-    units: UnitSource | None = field(default=None, repr=False)
+    units: Any = field(default=None, repr=False)
 
     @overload
     def __getitem__(self, index: int | tuple[str, ...]) -> Result: ...
@@ -263,10 +252,10 @@ class ComparisonResults(Sequence[Result]):
         """
         if index and library != "pandas":
             raise InputError(f"index=True: {library} has no index", remedy="leave out index= or the library")
-        data = build_frame_data(self.table)
-        return build_indexed_frame(data) if index else build_frame_from_data(data, library)
+        frame = build_frame_from_data(build_frame_data(self.table), library)
+        return frame.fillna({"subset": ""}).set_index(["test_set", "subset", "metric", "a", "b"]) if index else frame
 
-    def iter_units(self) -> Iterator[UnitScores]:
+    def iter_units(self) -> Iterator[pa.Table]:
         """Yield the units of all comparisons, as `sigdask compare --items` writes them.
 
         Raises
@@ -274,7 +263,7 @@ class ComparisonResults(Sequence[Result]):
         InputError
             The results were read from a file or a store, which have no scores of units.
         """
-        return self._get_units().iter_scores()
+        yield from self._get_units().iter_scores()
 
     def unit_table(
         self,
@@ -328,8 +317,8 @@ class ComparisonResults(Sequence[Result]):
         self._check_names(
             ("system", a), ("system", b), ("metric", metric), ("test set", test_set), ("subset", subset)
         )  # fmt: skip
-        parts = [*units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset)]
-        return build_frame_from_data(build_unit_data(parts), library)
+        parts = units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset)
+        return build_frame_from_data(pa.concat_tables([NO_UNITS, *parts]), library)
 
     def _check_names(self, *names: tuple[str, str | None]) -> None:
         """Raise if results have no such system, metric, test set or subset; None is always allowed."""
@@ -347,7 +336,7 @@ class ComparisonResults(Sequence[Result]):
                 known_text = format_list([*map(repr, known)]) or "none"
                 raise InputError(f"no {name} {value!r}{suggest_name(str(value), known, f'; {name}s: {known_text}')}")
 
-    def _get_units(self) -> UnitSource:
+    def _get_units(self) -> Any:
         if self.units is None:
             raise InputError(
                 "these results have no scores of units: they come from a file, a store or a pickle",

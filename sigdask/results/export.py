@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar, overload
@@ -24,16 +23,6 @@ from sigdask.text import as_json_line, iter_json, to_plain
 
 PART_ROWS = 65_536
 """Rows written at a time. In Parquet, a row group."""
-
-
-AXES = ("test_set", "subset", "metric", "a", "b")
-"""Columns that identify a comparison: the index of frames."""
-
-
-def build_indexed_frame(data: pa.Table) -> Any:
-    """Return results as a pandas frame whose index identifies the comparison; "" means no subset."""
-    frame = build_frame_from_data(data, "pandas")
-    return frame.assign(subset=frame["subset"].fillna("")).set_index(list(AXES))
 
 
 def build_frame_from_data(data: pa.Table, library: str) -> Any:
@@ -144,9 +133,8 @@ def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
     _write_parquet_parts(_iter_frame_data(tables), file)
 
 
-def _write_parquet_parts(parts: Iterable[pa.Table], file: IO[bytes]) -> None:
+def _write_parquet_parts(parts: Iterator[pa.Table], file: IO[bytes]) -> None:
     """Write columns that come in parts as a Parquet file, a row group for each part."""
-    parts = iter(parts)
     first = next(parts)
     with parquet.ParquetWriter(file, first.schema) as writer:
         for part in chain([first], parts):
@@ -169,16 +157,24 @@ SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
 """Kinds of contributions: a unit's part of a sum, the change of the difference without the unit, or none."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitScores:
-    """Scores of two systems on each unit under one metric, and each unit's contribution to their difference.
+UNIT_LABELS = ("test_set", "subset", "unit", "metric", "a", "b")
 
-    Attributes
+
+def build_unit_data(
+    labels: Sequence[str | None],
+    ids: Sequence[str],
+    n_items: Integers,
+    scores: Floats,
+    contributions: Floats,
+    kind: str,
+    note: str = "",
+) -> pa.Table:
+    """Return the scores of two systems on each unit under one metric, and each unit's contribution to their difference.
+
+    Parameters
     ----------
-    test_set, unit, metric, a, b : str
-        Names, as in results.
-    subset : str or None
-        The value of a subset.
+    labels : sequence of str or None
+        Test set, subset, unit, metric and systems. The subset is None if all items were compared.
     ids : sequence of str
         The id of each unit, or its position.
     n_items : int64 array, shape (n_units,)
@@ -192,53 +188,24 @@ class UnitScores:
     note : str
         Why there are no contributions.
     """
-
-    test_set: str
-    subset: str | None
-    unit: str
-    metric: str
-    a: str
-    b: str
-    ids: Sequence[str]
-    n_items: Integers
-    scores: Floats
-    contributions: Floats
-    kind: str
-    note: str = ""
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-UNIT_NAMES = ("test_set", "subset", "unit", "metric", "a", "b")
-
-
-def build_unit_data(parts: Sequence[UnitScores]) -> pa.Table:
-    """Return the columns of a table of units: those of one comparison after another."""
-    tables = [_build_unit_data(part) for part in parts] or [_build_unit_data(NO_UNITS)]
-    return pa.concat_tables(tables)
-
-
-def _build_unit_data(part: UnitScores) -> pa.Table:
     with np.errstate(invalid="ignore"):
-        difference = part.scores[:, 0] - part.scores[:, 1]
-    names = {name: getattr(part, name) for name in UNIT_NAMES}
-    numbers = {
-        "score_a": part.scores[:, 0], "score_b": part.scores[:, 1], "difference": difference,
-        "contribution": part.contributions,
-    }  # fmt: skip
+        numbers = {
+            "score_a": scores[:, 0], "score_b": scores[:, 1], "difference": scores[:, 0] - scores[:, 1],
+            "contribution": contributions,
+        }  # fmt: skip
+    named = zip(UNIT_LABELS, labels, strict=True)
     return pa.table({
-        **{name: pa.repeat(pa.scalar(value, pa.string()), len(part)) for name, value in names.items()},
-        "id": pa.array(list(part.ids), pa.string()),
-        "n_items": pa.array(part.n_items),
+        **{name: pa.repeat(pa.scalar(value, pa.string()), len(ids)) for name, value in named},
+        "id": pa.array(list(ids), pa.string()),
+        "n_items": pa.array(n_items),
         **{name: pa.array(values, pa.float64(), from_pandas=True) for name, values in numbers.items()},
-        "contribution_kind": pa.repeat(pa.scalar(part.kind), len(part)),
-        "note": pa.repeat(pa.scalar(part.note), len(part)),
+        "contribution_kind": pa.repeat(pa.scalar(kind), len(ids)),
+        "note": pa.repeat(pa.scalar(note), len(ids)),
     })  # fmt: skip
 
 
-NO_UNITS = UnitScores(
-    "", None, "", "", "", "", (), np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), NO_CONTRIBUTION
+NO_UNITS = build_unit_data(
+    ("", None, "", "", "", ""), (), np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), NO_CONTRIBUTION
 )
 
 
@@ -262,19 +229,19 @@ def parse_unit_file(path: Path) -> tuple[str, bool]:
     return name, is_compressed
 
 
-def write_units(units: Iterable[UnitScores], file: IO[bytes], format_: str) -> None:
+def write_units(units: Iterable[pa.Table], file: IO[bytes], format_: str) -> None:
     """Write a table of units, part by part.
 
     Parameters
     ----------
-    units : iterable of UnitScores
-        One comparison after another.
+    units : iterable of pyarrow.Table
+        One comparison after another, as `build_unit_data` returns them.
     file : binary file
         The file to write.
     format_ : {"csv", "json", "parquet"}
         JSON means JSON lines.
     """
-    parts = chain([build_unit_data(())], (build_unit_data([part]) for part in units))  # the first has names alone
+    parts = chain([NO_UNITS], units)  # the first has names alone
     if format_ == "parquet":
         _write_parquet_parts(parts, file)
         return

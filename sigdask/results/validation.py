@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sigdask.results.schema import load_schema
@@ -15,8 +15,15 @@ NAMES: Mapping[type, tuple[str, ...]] = {
 }  # fmt: skip
 """Names of JSON types in the schema."""
 
-MAX_BITS = 63
-"""Maximum bits of integers in columns of results."""
+MAX_NUMBER = {int: 2**63, float: math.inf}
+"""Numbers in columns of results are below these."""
+
+BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "minimum": operator.ge, "maximum": operator.le, "exclusiveMinimum": operator.gt, "exclusiveMaximum": operator.lt,
+    "minItems": lambda value, n: len(value) >= n, "maxItems": lambda value, n: len(value) <= n,
+    "minProperties": lambda value, n: len(value) >= n,
+}  # fmt: skip
+"""Bounds in the schema, and how values keep them."""
 
 MAX_CHARACTERS = 80
 """Maximum characters of a wrong value in a message."""
@@ -67,26 +74,7 @@ def _describe_expected(value: Any, schema: Mapping[str, Any]) -> str | None:
     choices = schema.get("enum", (schema["const"],) if "const" in schema else None)
     if choices is not None and value not in choices:
         return f"one of {', '.join(map(repr, choices))}" if len(choices) > 1 else repr(choices[0])
-    if type(value) in {int, float}:
-        return _describe_bounds(value, schema)
-    if isinstance(value, list | dict):
-        size = "Items" if isinstance(value, list) else "Properties"
-        least, most = schema.get(f"min{size}", 0), schema.get(f"max{size}", math.inf)
-        return None if least <= len(value) <= most else f"of length {least}"
-    return None
-
-
-def _describe_bounds(value: float, schema: Mapping[str, Any]) -> str | None:
-    """Return what a number must be, or None if the schema allows it."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "a finite number"
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        return f"a number of {MAX_BITS} bits at most"
-    bounds = (
-        ("minimum", "at least", operator.ge), ("maximum", "at most", operator.le),
-        ("exclusiveMinimum", "more than", operator.gt), ("exclusiveMaximum", "less than", operator.lt),
-    )  # fmt: skip
-    wrong = (
-        f"{words} {schema[key]}" for key, words, keeps in bounds if key in schema and not keeps(value, schema[key])
-    )
-    return next(wrong, None)
+    if type(value) in {int, float} and not (math.isfinite(value) and abs(value) < MAX_NUMBER[type(value)]):
+        return "a finite number, or an integer of 63 bits"
+    bounds = [(key, schema[key]) for key, keeps in BOUNDS.items() if key in schema and not keeps(value, schema[key])]
+    return f"{bounds[0][0]} {bounds[0][1]}" if bounds else None

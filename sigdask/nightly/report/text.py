@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sigdask.analysis.details import ComparisonDetails
@@ -35,7 +36,6 @@ from sigdask.report.screen import (
 )
 from sigdask.report.text import format_table
 from sigdask.results.comparisons import build_json_results
-from sigdask.results.export import UnitScores
 from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -374,7 +374,7 @@ def write_files(
     report: PlanReport,
     files: ReportFiles,
     opened_details: Sequence[ComparisonDetails] = (),
-    units: Iterable[UnitScores] = (),
+    units: Iterable[pa.Table] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield an error for each that fails.
 
@@ -386,7 +386,7 @@ def write_files(
         Paths and formats of the files. Those without a path are not written.
     opened_details : sequence of ComparisonDetails
         Details of the comparisons that the page shows, by their rows in all results.
-    units : iterable of UnitScores
+    units : iterable of pyarrow.Table
         The units of all comparisons. They are only read if a file of units is written.
     """
     texts = list_report_texts(report)
