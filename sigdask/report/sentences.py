@@ -420,7 +420,7 @@ CHECK_MEANINGS = {
 def explain_checks(table: Table) -> list[str]:
     """Return a phrase for each check, on what it compares the p-values with."""
     checks = table.list_keys("checks")
-    made = (name for name in checks if np.isin(table[f"checks.{name}.verdict"], (AGREES, DISAGREES)).any())
+    made = (name for name in checks if {AGREES, DISAGREES} & {*table[f"checks.{name}.verdict"].values})
     return [CHECK_MEANINGS[name] for name in made if name in CHECK_MEANINGS]
 
 
@@ -428,11 +428,11 @@ def describe_checks(table: Table) -> str:
     """Return a line on the checks of these comparisons: which were made, and how they came out."""
     good, bad = [], []
     for name in table.list_keys("checks"):
-        word = CHECK_MEANINGS.get(name, name).partition(":")[0]
-        n_good, n_bad = (int(np.count_nonzero(table[f"checks.{name}.verdict"] == code)) for code in (AGREES, DISAGREES))
-        bad += [f"{word} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
+        check = CHECK_MEANINGS.get(name, name).partition(":")[0]
+        n_good, n_bad = (table[f"checks.{name}.verdict"].to_list().count(word) for word in (AGREES, DISAGREES))
+        bad += [f"{check} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
         aside = "" if n_good == len(table) else f" ({n_good:,} of {len(table):,} comparisons)"
-        good += [f"{word}{aside}"] if n_good else []
+        good += [f"{check}{aside}"] if n_good else []
     if bad:
         return f"a check DISAGREES ({', '.join(bad)}): do not use these p-values; run `sigdask verify` and report this"
     if good:

@@ -71,6 +71,11 @@ class CodedColumn(Generic[Value]):
         """Return the column with each distinct value converted."""
         return CodedColumn.join([CodedColumn(self.codes, tuple(map(convert, self.values)))])
 
+    def fill(self, rows: Bools, value: Value) -> CodedColumn[Value]:
+        """Return the column with one value in some rows."""
+        codes = np.where(rows, len(self.values), self.codes).astype(np.int32)
+        return CodedColumn.join([CodedColumn(codes, (*self.values, value))])
+
     def find(self, condition: Callable[[Value], bool]) -> Bools:
         """Return whether a condition holds for the value of each row."""
         return np.array([condition(value) for value in self.values], np.bool_)[self.codes]

@@ -20,15 +20,12 @@ from sigdask.results.notes import Note, list_dicts
 from sigdask.results.record import Result
 from sigdask.results.schema import INTERNAL, KEYED, build_column, flatten, get_type, nest
 from sigdask.results.signature import Signature, format_signatures
-from sigdask.results.table import DISAGREES, Table, to_arrow
+from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Table, to_arrow
 from sigdask.statistics.bounds import EQUAL_SCORES
 from sigdask.text import as_json_line, value_from_json
 
 CHUNK_ROWS = 4096
 """Rows whose records are built at a time."""
-
-VERDICTS = ("not applicable", "agrees", "disagrees")
-"""Words for the outcomes of a cross-check, by code."""
 
 DECISIONS = ("not significant", "significant", "contested", "undecided")
 """Words for verdicts."""
@@ -38,9 +35,6 @@ MARGIN_CLAIMS = ("not worse", "not better", "equivalent")
 
 RUN_VERDICTS = ("too few runs", "not significant", "significant")
 """Words for verdicts on recipes."""
-
-METHODS = ("approximate", "exact")
-"""Words for how p was computed: from random trials, or from all arrangements."""
 
 NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
 """Numbers that are NaN rather than None if there is none."""
@@ -75,7 +69,6 @@ def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str,
     rows = range(len(table))
     p_runs = np.where(np.isnan(table["runs.p_adjusted"]), table["runs.p_value"], table["runs.p_adjusted"])
     return {
-        "method": _pick(METHODS, table.is_exact),
         "second_run.p_value": ((table["second_run.n_extreme"] + 1) / (table["second_run.n_trials"] + 1)).tolist(),
         "notes": [list_dicts(notes.get(row, ())) for row in rows],
         "warnings": [[note.text for note in notes.get(row, ())] for row in rows],
@@ -100,7 +93,7 @@ def _list_presence(table: Table, keys: Mapping[str, Sequence[str]]) -> dict[str,
         "p_adjusted_by": ~np.isnan(table["p_adjusted_by.tukey"]),
         "subset": table["subset.column"].find(bool),
     }
-    presence |= {f"checks.{name}": table[f"checks.{name}.verdict"] >= 0 for name in keys["checks"]}
+    presence |= {f"checks.{name}": table[f"checks.{name}.verdict"].find(bool) for name in keys["checks"]}
     presence |= {f"tests.{name}": table[f"tests.{name}.detail"].find(bool) for name in keys["tests"]}
     presence |= {f"dependence.{name}": table[f"dependence.{name}.n_groups"] > 0 for name in keys["dependence"]}
     return presence | {f"beside.{name}": table[f"beside.{name}.n_units"] > 0 for name in keys["beside"]}
@@ -110,20 +103,17 @@ def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[t
     """Yield the values of entries of lists in records that no column has, with their paths."""
     n = len(table)
     for name in keys["checks"]:
-        yield f"checks.{name}.verdict", _pick(VERDICTS, table[f"checks.{name}.verdict"])
         yield f"checks.{name}.detail", messages.describe_checks(table, name)
         yield f"checks.{name}.p_adjusted", [None] * n
     codes = np.where(table.is_contested, 2, ~np.isnan(table["equal_scores.p_value"]))
     reasons = zip(table["equal_scores.why"].to_list(), table["equal_scores.cause"].to_list(), strict=True)
-    yield f"checks.{EQUAL_SCORES}.verdict", _pick((*VERDICTS[:2], "contested"), codes)
+    yield f"checks.{EQUAL_SCORES}.verdict", _pick((NOT_APPLICABLE, AGREES, "contested"), codes)
     yield f"checks.{EQUAL_SCORES}.detail", [why or cause for why, cause in reasons]
     for name in ("p_value", "p_adjusted"):
         yield f"checks.{EQUAL_SCORES}.{name}", _list_numbers(table[f"equal_scores.{name}"])
     for name in keys["tests"]:
         yield f"tests.{name}.assumes_independence", [name in INDEPENDENT_TESTS] * n
         yield f"tests.{name}.detail", messages.describe_test(table, name)
-    for name in keys["beside"]:
-        yield f"beside.{name}.method", _pick(METHODS, table[f"beside.{name}.exact"])
     for group, names in keys.items():
         for key in (*names, EQUAL_SCORES):
             yield f"{group}.{key}.{KEYED[group]}", [key] * n
@@ -203,19 +193,12 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Gr
         r | {"checks": [c for c in r.get("checks", ()) if c["name"] != EQUAL_SCORES]} for r in map(dict, records)
     ]
     columns: dict[str, Any] = flatten(records)
-    columns["is_exact"] = columns["method"].find("exact".__eq__)
     columns["kept_notes"] = CodedColumn.from_values(as_json_line(r.get("notes", ())) for r in records)
     if "interval.method" in columns:  # an end that is null is infinite
         has_interval, nans = columns["interval.method"].find(bool), np.full(len(records), np.nan)
         for path, limit in (("interval.low", -np.inf), ("interval.high", np.inf)):
             ends = columns.get(path, nans)
             columns[path] = np.where(np.isnan(ends) & has_interval, limit, ends)
-    for path in [*columns]:
-        group, _, rest = path.partition(".")
-        if group == "checks" and rest.endswith(".verdict"):
-            columns[path] = np.array([VERDICTS.index(v) if v else -1 for v in columns[path].to_list()], np.int8)
-        elif group == "beside" and rest.endswith(".method"):
-            columns[path.removesuffix("method") + "exact"] = columns[path].find("exact".__eq__)
     if "test_signature" in columns:
         columns |= _read_origins(columns["test_signature"])
     few = [[n.get("n_deciding") for n in r.get("notes", ()) if n["kind"] == "few-units-decide"] for r in records]
@@ -282,7 +265,6 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
     values = {
         **{path: table[path].map(lambda text: text or None) for path in ("signature", "interval.method")},
         "subset.value": [value if column else None for column, value in subsets],
-        "method": _pick(METHODS, table.is_exact),
         "second_run.p_value": np.where(trials > 0, (table["second_run.n_extreme"] + 1) / (trials + 1), np.nan),
         "disagreements": _list_disagreements(table),
         "test_signature": format_signatures(table),
@@ -301,5 +283,5 @@ def _to_nullable(values: Any) -> pa.Array:
 def _list_disagreements(table: Table) -> list[str]:
     """Return for each row the names of the checks that disagree."""
     verdicts = {name: table[f"checks.{name}.verdict"] for name in table.list_keys("checks")}
-    disagrees = {name: (verdict == DISAGREES).tolist() for name, verdict in verdicts.items()}
+    disagrees = {name: verdict.find(DISAGREES.__eq__).tolist() for name, verdict in verdicts.items()}
     return [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]

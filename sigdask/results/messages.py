@@ -25,7 +25,7 @@ from sigdask.results.columns import (
     format_deciding,
 )
 from sigdask.results.notes import Note, read_note
-from sigdask.results.table import Table
+from sigdask.results.table import AGREES, DISAGREES, Table
 from sigdask.statistics.bounds import (
     ARRANGEMENTS_TEXT,
     KNOWN_DIGITS,
@@ -118,7 +118,8 @@ def describe_checks(table: Table, name: str) -> list[str]:
     if f"checks.{name}.detail" in table.paths:
         return list(table[f"checks.{name}.detail"].to_list())
     texts: list[str] = table[f"checks.{name}.why"].to_list()
-    applies, is_enumerated = table[f"checks.{name}.verdict"] > 0, table.is_enumerated & (name != SECOND_RUN)
+    applies = table[f"checks.{name}.verdict"].find((AGREES, DISAGREES).__contains__)
+    is_enumerated = table.is_enumerated & (name != SECOND_RUN)
     for rows in (np.flatnonzero(applies & is_enumerated), np.flatnonzero(applies & ~is_enumerated)):
         if len(rows):
             template, *parts = _describe_applicable(table, name, rows)

@@ -18,7 +18,7 @@ import numpy as np
 from sigdask.results.columns import CodedColumn, Column
 
 INTERNAL = {
-    "is_exact": "boolean", "step": "number", "seen_with": "integer", "undefined_a": "number", "undefined_b": "number",
+    "step": "number", "seen_with": "integer", "undefined_a": "number", "undefined_b": "number",
     "kept_notes": "string", "interval.why": "string", "interval.skewness": "number",
     "deciding.n_deciding": "integer", "deciding.reverses": "boolean", "origins.seed": "integer",
     **{f"origins.{name}": "string" for name in ("method", "units", "data_a", "data_b", "code", "adjust", "members",
@@ -27,7 +27,7 @@ INTERNAL = {
 }  # fmt: skip
 """Columns from which texts are made, and which the JSON of results lacks, with their types.
 
-`is_exact` tells whether p is exact. `step` is the resolution of scores: 0 if they are exact, negative if some differ by
+`step` is the resolution of scores: 0 if they are exact, negative if some differ by
 less than the resolution. `seen_with` is the number of trials of an earlier p with fewer trials. `undefined_a` and
 `undefined_b` are scores used in place of 0/0. `kept_notes` has the notes of results read from a file, as JSON.
 `interval.why` says why there is no interval, and `interval.skewness` is that of the units' contributions.
@@ -86,8 +86,7 @@ def get_type(path: str) -> str:
 
 @cache
 def _list_types() -> dict[str, str]:
-    of_groups = {"checks.*.fit": "number", "checks.*.why": "string", "checks.*.verdict": "integer",
-                 "tests.*.n_dropped": "integer", "beside.*.exact": "boolean"}  # fmt: skip
+    of_groups = {"checks.*.fit": "number", "checks.*.why": "string", "tests.*.n_dropped": "integer"}
     return dict(_iter_types("", get_result_schema())) | INTERNAL | of_groups
 
 

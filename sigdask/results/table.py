@@ -26,8 +26,13 @@ from sigdask.results.schema import EMPTY_VALUES, KEYED, get_type
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
 
-NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
-"""Codes of a cross-check's outcome; -1 where a row has no such check."""
+VERDICTS = ("", "not applicable", "agrees", "disagrees")
+"""Outcomes of a cross-check; empty where a row has no such check."""
+
+_, NOT_APPLICABLE, AGREES, DISAGREES = VERDICTS
+
+METHODS = ("approximate", "exact")
+"""How p was computed: from random trials, or from all arrangements."""
 
 CONTESTED = 2
 """Code of a verdict on which the test and the equal-score test differ."""
@@ -116,7 +121,7 @@ class Table:
             used, codes = find_distinct(_unwrap(array.indices, n))
             texts = array.dictionary.take(_wrap(used[used < n])).to_pylist()
             return CodedColumn.join([CodedColumn(codes.astype(np.int32), (*texts, *[""] * int((used == n).any())))])
-        return _unwrap(column.combine_chunks(), -1 if path.endswith(".verdict") else EMPTY_VALUES[kind])
+        return _unwrap(column.combine_chunks(), EMPTY_VALUES[kind])
 
     def find_pair(self, a: str, b: str) -> list[int]:
         """Return the rows that compare two systems, in either order."""
@@ -151,6 +156,11 @@ class Table:
             return first
         data = pa.concat_tables([table.data for table in tables], promote_options="default")
         return Table(data.unify_dictionaries().combine_chunks(), first.alpha, first.grouping)
+
+    @property
+    def is_exact(self) -> Bools:
+        """Whether each row's p is exact."""
+        return self["method"].find("exact".__eq__)  # type: ignore[no-any-return]
 
     @property
     def is_enumerated(self) -> Bools:
@@ -192,7 +202,7 @@ class Table:
         """Whether any check of each row disagrees with its p."""
         disagreement = np.zeros(len(self), np.bool_)
         for name in self.list_keys("checks"):
-            disagreement |= self[f"checks.{name}.verdict"] == DISAGREES
+            disagreement |= self[f"checks.{name}.verdict"].find(DISAGREES.__eq__)
         return disagreement
 
 

@@ -381,7 +381,7 @@ def use_exact_p(table: Table) -> Table:
     low = np.where(is_only_exact, np.where(is_known, p, exact_low), table["p_interval.0"])
     is_exact = table.is_exact | is_known
     columns: Columns = {
-        "is_exact": is_exact,
+        "method": table.method.fill(is_known, "exact"),
         "p_value": p,
         "p_interval.0": low,
         "p_interval.1": np.where(is_only_exact, p, table["p_interval.1"]),
@@ -391,7 +391,7 @@ def use_exact_p(table: Table) -> Table:
 
 def _remove_repeated_checks(table: Table, exact: Bools) -> Columns:
     """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
-    sign_p, is_checked = table[f"checks.{SIGN_TEST}.p_value"], table[f"checks.{EXACT_VALUE}.verdict"] > 0
+    sign_p, is_checked = table[f"checks.{SIGN_TEST}.p_value"], table[f"checks.{EXACT_VALUE}.verdict"].find(bool)
     is_same = exact & is_checked & np.isclose(sign_p, table["exact.p_hi"], rtol=1e-9, atol=0)
     columns: Columns = {}
     for name, is_repeated, why in (
@@ -399,11 +399,10 @@ def _remove_repeated_checks(table: Table, exact: Bools) -> Columns:
         (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
     ):
         verdict, p_value, reason = (table[f"checks.{name}.{key}"] for key in ("verdict", "p_value", "why"))
-        rows = is_repeated & (verdict > 0)
-        reasons = np.where(rows, len(reason.values), reason.codes).astype(np.int32)
+        rows = is_repeated & verdict.find(lambda word: word not in {"", NOT_APPLICABLE})
         columns |= {
-            f"checks.{name}.verdict": np.where(rows, NOT_APPLICABLE, verdict).astype(np.int8),
+            f"checks.{name}.verdict": verdict.fill(rows, NOT_APPLICABLE),
             f"checks.{name}.p_value": np.where(rows, np.nan, p_value),
-            f"checks.{name}.why": CodedColumn(reasons, (*reason.values, why)),
+            f"checks.{name}.why": reason.fill(rows, why),
         }
     return columns

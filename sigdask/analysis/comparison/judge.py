@@ -20,7 +20,7 @@ from sigdask.options import Alternative
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import CodedColumn, Columns
-from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Table
+from sigdask.results.table import METHODS, VERDICTS, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 
@@ -114,7 +114,7 @@ class JudgementSettings:
             "n_items": np.concatenate([entry.n_items for entry in comparisons]),
             "n_units": np.concatenate([entry.n_units for entry in comparisons]),
             "n_discordant": jobs.n_discordant,
-            "is_exact": exact,
+            "method": CodedColumn(exact.astype(np.int32), METHODS),
             "n_trials": judged.n_trials,
             "n_extreme": judged.n_extreme,
             "p_value": p,
@@ -187,7 +187,7 @@ class JudgementSettings:
             counts = judged.n_extreme[rows], judged.n_trials[rows]
             fit[rows] = bounds.compute_fit_p_within(*counts, low[rows], high[rows])
         verdict = _encode_verdicts(is_checked, fit >= self._compute_alarm_level())
-        verdict[~is_checked] = -1  # there is no such check
+        verdict.codes[~is_checked] = 0  # there is no such check
         why = CodedColumn.from_constant("", len(fit))
         return {"verdict": verdict, "p_value": np.where(is_checked, high, np.nan), "fit": fit, "why": why}
 
@@ -298,8 +298,8 @@ def _judge_counts(
     return judged, ~sampled & has_all, exact_values
 
 
-def _encode_verdicts(applies: Bools, agrees: Bools) -> NDArray[np.int8]:
-    return np.where(applies, np.where(agrees, AGREES, DISAGREES), NOT_APPLICABLE).astype(np.int8)
+def _encode_verdicts(applies: Bools, agrees: Bools) -> CodedColumn[str]:
+    return CodedColumn(np.where(applies, np.where(agrees, 2, 3), 1).astype(np.int32), VERDICTS)
 
 
 def _observe(sets: Sequence[Comparisons], jobs: JointJobs, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:

@@ -93,13 +93,11 @@ def compare_all_runs(
 def use_recipe_intervals(intervals: Columns, runs: Columns) -> Columns:
     """Return the intervals with those of recipes in place of those that hold for these runs only."""
     known = ~np.isnan(runs["runs.interval.0"])
-    pairs = zip(known.tolist(), *(intervals[f"interval.{name}"].to_list() for name in ("method", "why")), strict=True)
-    method, why = zip(*((RECIPE, "") if is_known else (name, text) for is_known, name, text in pairs), strict=True)
     new = {"low": runs["runs.interval.0"], "high": runs["runs.interval.1"], "n_resamples": 0}
     new |= {"percentile.0": np.nan, "percentile.1": np.nan}
     return {
         **intervals,
-        "interval.method": CodedColumn.from_values(method),
-        "interval.why": CodedColumn.from_values(why),
+        "interval.method": intervals["interval.method"].fill(known, RECIPE),
+        "interval.why": intervals["interval.why"].fill(known, ""),
         **{f"interval.{name}": np.where(known, v, intervals[f"interval.{name}"]) for name, v in new.items()},
     }

@@ -228,8 +228,8 @@ def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, t
     jobs_by_unit = zip(*(analysis.comparison_jobs for analysis in analyses), strict=True)
     result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in jobs_by_unit)
     tests = [run_tests(entry.main.comparisons, entry.tests, settings.alternative) for entry in analyses]
-    names = {name: name for name in ("n_units", "n_trials", "n_extreme", "p_value")} | {"exact": "is_exact"}
-    groups = {f"beside.{t.unit[0]}": {name: t[path] for name, path in names.items()} for t in contrasts if len(t)}
+    names = ("n_units", "method", "n_trials", "n_extreme", "p_value")
+    groups = {f"beside.{t.unit[0]}": {name: t[name] for name in names} for t in contrasts if len(t)}
     for column in analyses[0].dependences:
         groups[f"dependence.{column}"] = join_columns([entry.dependences[column] for entry in analyses])
     for name, parts in zip(analyses[0].tests, zip(*tests, strict=True), strict=False):

@@ -37,7 +37,7 @@ ORIGINS = {f"origins.{name}" for name in ("adjust", "members", "family", "versio
 """Columns other than a result's own data and stream. A result is not called changed if only these change."""
 
 OUTCOME_COLUMNS = (
-    COMPLETE, "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "is_exact", "n_trials",
+    COMPLETE, "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "method", "n_trials",
     "n_extreme", "p_value", "p_adjusted",
 )  # fmt: skip
 """Columns that decide whether the outputs of results without digests changed."""

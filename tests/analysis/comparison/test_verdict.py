@@ -15,6 +15,7 @@ from sigdask.report import sentences as verdict
 from sigdask.report.load import load_results
 from sigdask.report.presentable import Results
 from sigdask.report.sentences import find_doubtful, format_amount
+from sigdask.results.columns import CodedColumn
 from sigdask.results.record import EqualScoreResult, Result
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
@@ -162,7 +163,7 @@ def test_if_items_are_missing_the_headline_says_that_systems_are_compared_on_the
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
     path = "checks.second run.verdict"
-    wrong = np.array([DISAGREES, results.table[path][1]], np.int8)
+    wrong = CodedColumn.from_values([DISAGREES, results.table[path][1]])
     broken = replace(results, table=results.table.replace(**{path: wrong}))
     answer = verdict.build_verdict(broken)
     assert not answer.is_checked
