@@ -6,7 +6,7 @@ Files are written in parts.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar, overload
@@ -45,20 +45,10 @@ def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> An
 
     Numbers within a dictionary are columns too. A `value` has the name of its dictionary: `needed`, `needed_low`.
     """
-    nested = {name for row in rows for name, value in row.items() if isinstance(value, dict)}
-    flat = [dict(_iter_cells(row, nested)) for row in rows]
-    lists = {name for row in flat for name, value in row.items() if isinstance(value, list)}
-    names = [name for name in dict.fromkeys(name for row in flat for name in row) if name not in lists]
-    return build_frame_from_data(pa.table({name: [row.get(name) for row in flat] for name in names}), library)
-
-
-def _iter_cells(row: Mapping[str, Any], nested: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a row; those of its dictionaries have names that begin with the dictionary's."""
-    for name, value in row.items():
-        if name not in nested:
-            yield name, value
-        elif value is not None:
-            yield from ((name if key == "value" else f"{name}_{key}", part) for key, part in value.items())
+    data = pa.Table.from_pylist([*rows]).flatten()
+    data = data.select([k for k, field in enumerate(data.schema) if not pa.types.is_list(field.type)])
+    names = [name.removesuffix(".value").replace(".", "_") for name in data.column_names]
+    return build_frame_from_data(data.rename_columns(names), library)
 
 
 Entry = TypeVar("Entry")

@@ -81,22 +81,23 @@ def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str,
     }
 
 
+MARKS = {
+    "second_run": "n_trials", "exact": "p_lo", "interval": "method", "margin": "margin", "runs": "n_runs",
+    "p_adjusted_by": "tukey", "subset": "column", "checks": "verdict", "tests": "detail", "dependence": "n_groups",
+    "beside": "n_units",
+}  # fmt: skip
+"""Objects of records, and entries of their lists: the column that has a value in the rows that have one."""
+
+
 def _list_presence(table: Table, keys: Mapping[str, Sequence[str]]) -> dict[str, Bools]:
     """Return which rows have an object of records, by path."""
-    presence = {
-        "second_run": table["second_run.n_trials"] > 0,
-        "exact": ~np.isnan(table["exact.p_lo"]),
-        "interval": table["interval.method"].find(bool),
-        "margin": ~np.isnan(table["margin.margin"]),
-        "runs": table["runs.n_runs"] > 0,
-        "equal_scores": np.full(len(table), table.has("equal_scores")),
-        "p_adjusted_by": ~np.isnan(table["p_adjusted_by.tukey"]),
-        "subset": table["subset.column"].find(bool),
-    }
-    presence |= {f"checks.{name}": table[f"checks.{name}.verdict"].find(bool) for name in keys["checks"]}
-    presence |= {f"tests.{name}": table[f"tests.{name}.detail"].find(bool) for name in keys["tests"]}
-    presence |= {f"dependence.{name}": table[f"dependence.{name}.n_groups"] > 0 for name in keys["dependence"]}
-    return presence | {f"beside.{name}": table[f"beside.{name}.n_units"] > 0 for name in keys["beside"]}
+    presence = {"equal_scores": np.full(len(table), table.has("equal_scores"))}
+    for group, mark in MARKS.items():
+        for path in [f"{group}.{key}" for key in keys[group]] if group in keys else [group]:
+            column = table[f"{path}.{mark}"]
+            is_text, is_real = isinstance(column, CodedColumn), getattr(column, "dtype", None) == np.float64
+            presence[path] = column.find(bool) if is_text else ~np.isnan(column) if is_real else column > 0
+    return presence
 
 
 def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[Any]]]:

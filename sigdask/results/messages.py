@@ -6,15 +6,13 @@ Notes on intervals say that one is missing and why, or that its coverage may be 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigdask.counts.factors import find_distinct
-from sigdask.counts.fields import Bools, Floats
+from sigdask.counts.fields import Bools
 from sigdask.interface import spell
 from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import Option
@@ -118,49 +116,36 @@ def describe_checks(table: Table, name: str) -> list[str]:
     if f"checks.{name}.detail" in table.paths:
         return list(table[f"checks.{name}.detail"].to_list())
     texts: list[str] = table[f"checks.{name}.why"].to_list()
-    applies = table[f"checks.{name}.verdict"].find((AGREES, DISAGREES).__contains__)
-    is_enumerated = table.is_enumerated & (name != SECOND_RUN)
-    for rows in (np.flatnonzero(applies & is_enumerated), np.flatnonzero(applies & ~is_enumerated)):
-        if len(rows):
-            template, *parts = _describe_applicable(table, name, rows)
-            for row, *values in zip(rows.tolist(), *parts, strict=True):
-                texts[row] = template.format(*values)
+    rows = np.flatnonzero(table[f"checks.{name}.verdict"].find((AGREES, DISAGREES).__contains__))
+    columns = [
+        table.is_enumerated, table.n_extreme, table.n_trials, table["second_run.n_extreme"],
+        table["second_run.n_trials"], round_up(table["second_run.agreement_p"], 3),
+        round_up(table[f"checks.{name}.p_value"], KNOWN_DIGITS), round_up(table[f"checks.{name}.fit"], 3),
+    ]  # fmt: skip
+    for row, *values in zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True):
+        texts[row] = _describe_check(name, *values)
     return texts
 
 
-def _describe_applicable(table: Table, name: str, rows: NDArray[np.intp]) -> tuple[Any, ...]:
-    """Return a template and its values for rows to which a check applies, all or none with all arrangements counted."""
-    trials, extreme = (column[rows] for column in (table.n_trials, table.n_extreme))
+def _describe_check(name: str, *values: Any) -> str:
+    """Return the sentence on a check that applies to a row, from the row's numbers."""
+    is_enumerated, extreme, trials, second_extreme, second_trials, agreement, known, fit = values
     if name == SECOND_RUN:
-        first = _format_numbers(extreme), _format_numbers(trials)
-        extreme, trials = (table[f"second_run.{count}"][rows] for count in ("n_extreme", "n_trials"))
-        second = _format_numbers(extreme), _format_numbers(trials, _format_trials)
-        return RUNS_TEXT, *first, *second, _format_p_values(table["second_run.agreement_p"][rows])
-    known_p = _format_p_values(table[f"checks.{name}.p_value"][rows], KNOWN_DIGITS)
-    if table.is_enumerated[rows].any():
-        return ARRANGEMENTS_TEXT, known_p, _format_numbers(extreme), _format_numbers(trials)
-    counts = _format_numbers(extreme), _format_numbers(trials, _format_trials)
-    return TRIALS_TEXT, known_p, *counts, _format_p_values(table[f"checks.{name}.fit"][rows])
+        second = f"{second_extreme:,}", _format_trials(second_trials)
+        return RUNS_TEXT.format(f"{extreme:,}", f"{trials:,}", *second, _format_rounded_p(agreement))
+    known_p = _format_rounded_p(known, KNOWN_DIGITS)
+    if is_enumerated:
+        return ARRANGEMENTS_TEXT.format(known_p, f"{extreme:,}", f"{trials:,}")
+    return TRIALS_TEXT.format(known_p, f"{extreme:,}", _format_trials(trials), _format_rounded_p(fit))
 
 
+@lru_cache
 def _format_trials(n: int) -> str:
     return format_count(n, "trial")
 
 
-def _format_numbers(numbers: NDArray[Any], form: Callable[[Any], str] = "{:,}".format) -> list[str]:
-    """Return formatted numbers; equal ones are formatted once."""
-    distinct, positions = find_distinct(numbers)
-    texts = list(map(form, distinct.tolist()))
-    return [texts[position] for position in positions.tolist()]
-
-
-def _format_p_values(values: Floats, digits: int = 3) -> list[str]:
-    """Return texts such as "p = 0.03"."""
-    return _format_numbers(round_up(values, digits), partial(_format_rounded_p, digits=digits))
-
-
 @lru_cache(maxsize=2**16)
-def _format_rounded_p(p: float, *, digits: int) -> str:
+def _format_rounded_p(p: float, digits: int = 3) -> str:
     return format_p_equals(p, digits=digits)
 
 

@@ -143,14 +143,12 @@ def collect_scores(table: Table) -> SystemScores:
     most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
     scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)
-    first_rows = np.full(len(names), len(systems))
-    np.minimum.at(first_rows, systems, np.arange(len(systems)))
-    first_rows = np.sort(first_rows[first_rows < len(systems)])
+    used, first_rows = np.unique(systems, return_index=True)
+    order = np.argsort(first_rows)
     new_indices = np.zeros(len(names), np.int64)
-    new_indices[systems[first_rows]] = np.arange(len(first_rows))
-    return SystemScores(
-        [names[k] for k in systems[first_rows].tolist()], scores[first_rows], new_indices[a], new_indices[b]
-    )
+    new_indices[used[order]] = np.arange(len(used))
+    listed = [names[k] for k in used[order].tolist()]
+    return SystemScores(listed, scores[first_rows[order]], new_indices[a], new_indices[b])
 
 
 def build_ranking(table: Table) -> SystemRanking:

@@ -9,10 +9,9 @@ adjusted together, has a digest.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -21,7 +20,7 @@ import numpy as np
 
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
-from sigdask.options import MAX_SEED, MAX_STREAM_TRIALS, OPTIONS
+from sigdask.options import OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import CodedColumn, Hashes
@@ -30,9 +29,9 @@ from sigdask.results.table import Table
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
 """How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
 
-NUMBER_PATTERN = re.compile(r"[\d.e+-]{1,40}|inf", re.ASCII)
-
 OPTION_PREFIX = "metric."
+
+OUTER_SPACE = re.compile(r"^\s+|\s+$")
 
 LINE_BREAK = re.compile(r"[ \t]*\n\s*")
 """Pattern of a line break that a terminal inserted into a copied line."""
@@ -57,71 +56,21 @@ class DataDigests(NamedTuple):
         return ".".join(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of signatures.
-
-    Attributes
-    ----------
-    attribute : str
-        Attribute of `Signature`.
-    kind : type
-        Type of its value: str, int, float or DataDigests.
-    least, most : float
-        Bounds of a number.
-    choices : tuple of str
-        Allowed values, if only some are.
-    is_required : bool
-        Whether every signature has it.
-    """
-
-    attribute: str
-    kind: type = str
-    least: float = 0
-    most: float = MAX_SEED
-    choices: tuple[str, ...] = ()
-    is_required: bool = True
-
-    def parse(self, key: str, text: str) -> Any:
-        """Return a value, checked and converted to its type."""
-        if self.choices and text not in self.choices:
-            raise InputError(f"signature: {key} = {text!r}: must be one of {', '.join(self.choices)}")
-        if self.kind is str:
-            return text
-        if self.kind is DataDigests:
-            if not re.fullmatch(r"[0-9a-f]+(\.[0-9a-f]+){2}", text):
-                raise InputError(f"signature: {key} = {text!r}: expected three hexadecimal numbers separated by points")
-            return DataDigests(*text.split("."))
-        try:
-            value = self.kind(text) if NUMBER_PATTERN.fullmatch(text) else math.nan
-        except ValueError:
-            value = math.nan
-        if not self.least <= value <= self.most:
-            raise InputError(f"signature: {key} = {text!r}: must be a number from {self.least:,} to {self.most:,}")
-        return value
-
+COUNT = r"[0-9]{1,19}"
 
 KEYS = {
-    "test": Key("test", choices=("ar",)),
-    "metric": Key("metric"),
-    "alt": Key("alternative", choices=OPTIONS["alternative"].choices),
-    "method": Key("method", choices=OPTIONS["method"].choices),
-    "limit": Key("exact_limit", float, most=math.inf, is_required=False),
-    "p": Key("p", choices=(TRIALS, EXACT, LIMITS)),
-    "nt": Key("n_trials", int, least=1, most=MAX_STREAM_TRIALS, is_required=False),
-    "seed": Key("seed", int),
-    "scheme": Key("scheme", int),
-    "set": Key("test_set"),
-    "by": Key("by", is_required=False),
-    "value": Key("value", is_required=False),
-    "unit": Key("unit"),
-    "adj": Key("adjust", choices=OPTIONS["adjust"].choices[1:], is_required=False),
-    "m": Key("members", int, least=1, is_required=False),
-    "family": Key("family", is_required=False),
-    "data": Key("data", DataDigests),
-    "v": Key("version"),
-}
-"""All keys in their order. Those of the metric's options follow it as `metric.KEY`."""
+    "test": ("test", "ar"), "metric": ("metric", ".*"),
+    "alt": ("alternative", "|".join(OPTIONS["alternative"].choices)),
+    "method": ("method", "|".join(OPTIONS["method"].choices)),
+    "limit": ("exact_limit", r"inf|[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?"), "p": ("p", f"{TRIALS}|{EXACT}|{LIMITS}"),
+    "nt": ("n_trials", COUNT), "seed": ("seed", COUNT), "scheme": ("scheme", COUNT), "set": ("test_set", ".*"),
+    "by": ("by", ".*"), "value": ("value", ".*"), "unit": ("unit", ".*"),
+    "adj": ("adjust", "|".join(OPTIONS["adjust"].choices[1:])), "m": ("members", COUNT), "family": ("family", ".*"),
+    "data": ("data", r"[0-9a-f]+(\.[0-9a-f]+){2}"), "v": ("version", ".*"),
+}  # fmt: skip
+"""All keys in their order: the attribute of `Signature`, and a pattern of values. Those of the metric's options follow
+it as `metric.KEY`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +136,8 @@ class Signature:
 
     def __str__(self) -> str:
         parts = []
-        for key, declared in KEYS.items():
-            if (value := getattr(self, declared.attribute)) is not None:
+        for key, (name, _) in KEYS.items():
+            if (value := getattr(self, name)) is not None:
                 parts.append(f"{key}:{_escape(str(value))}")
             if key == "metric":
                 parts += [f"{OPTION_PREFIX}{_escape(name)}:{_escape(option)}" for name, option in self.options]
@@ -218,15 +167,27 @@ class Signature:
         )
         if unknown := next((key for key in pairs if key not in KEYS), None):
             raise InputError(f"signature: no key {unknown!r}; keys: {', '.join(KEYS)} and {OPTION_PREFIX}…")
-        if missing := [key for key, declared in KEYS.items() if declared.is_required and key not in pairs]:
+        if missing := [key for key, (name, _) in KEYS.items() if name not in OPTIONAL and key not in pairs]:
             raise InputError(
                 f"signature: {', '.join(missing)} missing; found {', '.join(pairs) or 'nothing'}. Copy the whole "
                 "line, and put it in quotation marks"
             )
         if ("by" in pairs) != ("value" in pairs):
             raise InputError("signature: by and value belong together", remedy="give both or neither")
-        values: dict[str, Any] = {KEYS[key].attribute: KEYS[key].parse(key, value) for key, value in pairs.items()}
-        return Signature(**values, options=options)
+        return Signature(**{KEYS[key][0]: _read_value(key, value) for key, value in pairs.items()}, options=options)
+
+
+OPTIONAL = {field.name for field in fields(Signature) if field.default is not MISSING} - {"test"}
+
+
+def _read_value(key: str, text: str) -> Any:
+    """Return the value of a key in the text of a signature."""
+    name, pattern = KEYS[key]
+    if not re.fullmatch(pattern, text, re.DOTALL):
+        raise InputError(f"signature: {key} = {text!r}: must be {pattern}")
+    if name == "data":
+        return DataDigests(*text.split("."))
+    return int(text) if pattern is COUNT else float(text) if name == "exact_limit" else text
 
 
 def is_signature(text: str) -> bool:
@@ -235,16 +196,12 @@ def is_signature(text: str) -> bool:
 
 
 def _escape(text: str) -> str:
-    if text.isprintable() and not set(text) & set("|:%") and text == text.strip():
-        return text
-    encoded = "".join(_percent_encode(c) if not c.isprintable() or c in "|:%" else c for c in text)
-    if encoded == encoded.strip():
-        return encoded
-    return "".join(_percent_encode(c) if c.isspace() else c for c in encoded)
+    encoded = "".join(c if c.isprintable() and c not in "|:%" else _percent_encode(c) for c in text)
+    return OUTER_SPACE.sub(lambda space: _percent_encode(space[0]), encoded)
 
 
-def _percent_encode(character: str) -> str:
-    return quote(character, safe="", errors="surrogatepass")
+def _percent_encode(text: str) -> str:
+    return quote(text, safe="", errors="surrogatepass")
 
 
 def _split_pairs(text: str) -> dict[str, str]:

@@ -76,5 +76,5 @@ def _describe_expected(value: Any, schema: Mapping[str, Any]) -> str | None:
         return f"one of {', '.join(map(repr, choices))}" if len(choices) > 1 else repr(choices[0])
     if type(value) in {int, float} and not (math.isfinite(value) and abs(value) < MAX_NUMBER[type(value)]):
         return "a finite number, or an integer of 63 bits"
-    bounds = [(key, schema[key]) for key, keeps in BOUNDS.items() if key in schema and not keeps(value, schema[key])]
-    return f"{bounds[0][0]} {bounds[0][1]}" if bounds else None
+    bounds = {key: schema[key] for key in BOUNDS if key in schema and value is not None}
+    return next((f"{key} {bound}" for key, bound in bounds.items() if not BOUNDS[key](value, bound)), None)
