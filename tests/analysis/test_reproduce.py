@@ -1,11 +1,13 @@
 """Tests of `sigdask reproduce`: the same data give the recorded results, other data are named."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from command import call_sigdask
+from conftest import YEH
 from nights import write_plan, write_scores
 from recorded_runs import RUNS, read_run
 
@@ -15,7 +17,6 @@ from sigdask.analysis.reproduce import read, reproduce_results
 from sigdask.api import compare_all
 from sigdask.cli import commands
 from sigdask.errors import InputError
-from sigdask.examples import yeh2000
 from sigdask.execution import clusters
 from sigdask.results import comparisons
 from sigdask.statistics.rounding import format_p
@@ -23,7 +24,7 @@ from sigdask.statistics.rounding import format_p
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
+    shutil.copy(YEH, tmp_path / "yeh.tsv")
     write_scores(tmp_path / "scores.csv", 4, n_items=30)
     return tmp_path
 

@@ -181,13 +181,3 @@ def test_interrupting_says_so_without_a_traceback(files):
     assert process.returncode == 3
     assert "interrupted" in error
     assert "Traceback" not in error
-
-
-@pytest.mark.slow
-def test_the_digits_example_ends_in_an_answer(tmp_path):
-    script_result = subprocess.run(
-        [sys.executable, "-m", "sigdask.examples.digits", tmp_path], capture_output=True, text=True, check=False
-    )
-    assert script_result.returncode == 0, script_result.stderr
-    result = run("compare", "logistic.csv", "bayes.csv", "--gold", "gold.csv", "-m", "accuracy", cwd=tmp_path)
-    assert "logistic is better than bayes on accuracy by 0.129" in result.stdout

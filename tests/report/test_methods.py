@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from command import call_sigdask
+from conftest import YEH
 from nights import write_plan, write_scores
 from pybtex.database import parse_string
 
 from sigdask import compare_all
-from sigdask.examples import yeh2000
 from sigdask.formats.frames import as_counts
 from sigdask.options import Adjust
 from sigdask.report.methods.sources import SOURCES, format_bibtex
@@ -80,7 +80,7 @@ def test_a_paragraph_states_the_number_of_units(n_news, size):
 
 
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
-    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
+    shutil.copy(YEH, tmp_path / "yeh.tsv")
     result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-q", cwd=tmp_path)
     assert result.returncode == 0
     text = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout

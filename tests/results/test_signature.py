@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import YEH
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sigdask
 from sigdask import Counts, InputError, compare_all
-from sigdask.examples import yeh2000
 from sigdask.results import signature
 from sigdask.results.comparisons import get_version
 from sigdask.results.signature import DataDigests, Signature
@@ -86,15 +86,9 @@ def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, sai
     assert said in str(error.value)
 
 
-def write_yeh(tmp_path):
-    file = tmp_path / "yeh.tsv"
-    file.write_text("\n".join(yeh2000.iter_lines()) + "\n")
-    return file
-
-
 def test_the_signature_of_yehs_example_stays(tmp_path):
     """A pinned digest: a changed digest would make every printed signature wrong."""
-    results = compare_all(sigdask.read(write_yeh(tmp_path)))
+    results = compare_all(sigdask.read(YEH))
     version = get_version()
     assert [r.test_signature for r in results] == [
         f"test:ar|metric:{metric}|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item"
