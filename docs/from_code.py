@@ -23,9 +23,9 @@ from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
 from sigdask.nightly.plan import build_schema
 from sigdask.report import plots
+from sigdask.results.columns import read_schema as results_schema
 from sigdask.results.comparisons import get_version
 from sigdask.results.record import Result
-from sigdask.results.schema import read_schema as results_schema
 
 PLACE = re.compile(r"^<!-- from code: ([a-z-]+) -->$", re.MULTILINE)
 

@@ -7,7 +7,7 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.results.fields import build_table
-from sigdask.results.notes import list_dicts
+from sigdask.results.record import list_dicts
 from sigdask.text import to_plain
 
 

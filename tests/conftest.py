@@ -15,7 +15,7 @@ from sigdask.cli import progress
 from sigdask.io import addresses
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
-from sigdask.results.schema import load_schema
+from sigdask.results.columns import load_schema
 
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"

@@ -20,7 +20,7 @@ from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, Rng, 
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.results.columns import TANGO, Columns
-from sigdask.results.messages import iter_shortfalls
+from sigdask.results.fields import iter_shortfalls
 from sigdask.results.table import Table
 
 N_RESAMPLES, N_TRIALS = 1999, 999

@@ -22,11 +22,11 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import is_parquet, open_bytes
 from sigdask.formats.reading.json_records import is_json, load_json
 from sigdask.randomization.stream import SCHEME
+from sigdask.results.columns import find_fault
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_json_lines
 from sigdask.results.record import Result
 from sigdask.results.signature import EXACT, TRIALS, Signature
-from sigdask.results.validation import find_fault
 from sigdask.text import format_list
 
 

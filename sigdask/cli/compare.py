@@ -41,7 +41,7 @@ from sigdask.options import ReadingOptions, SelectionOptions, fill_options, sele
 from sigdask.report.files import FORMAT_BY_ENDING
 from sigdask.report.presentable import list_result_texts
 from sigdask.report.screen import render, select_warnings
-from sigdask.results.notes import CHANGES_VERDICTS
+from sigdask.results.record import CHANGES_VERDICTS
 from sigdask.statistics import classical
 from sigdask.text import format_count, format_list, is_url
 

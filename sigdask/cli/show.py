@@ -22,7 +22,7 @@ from sigdask.report.other_documents import render_analysis
 from sigdask.report.plots import pairs
 from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render
-from sigdask.results.schema import read_schema
+from sigdask.results.columns import read_schema
 from sigdask.text import format_count, format_list, make_printable
 
 MAX_NAMED = 6

@@ -32,8 +32,7 @@ from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_colum
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, SCORED_FORMATS, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.interface import spell
-from sigdask.io import addresses, as_path
-from sigdask.io.compression import use_options
+from sigdask.io import addresses, as_path, use_options
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",
            "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",

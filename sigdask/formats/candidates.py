@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.candidates import UNKNOWN, Candidates
+from sigdask.counts import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.columns import MISSING
@@ -23,8 +23,7 @@ from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.registry import SHARED_OPTIONS
 from sigdask.formats.roles import build_roles_error, check_roles, resolve_roles
 from sigdask.interface import spell
-from sigdask.io import as_path
-from sigdask.io.compression import use_options
+from sigdask.io import as_path, use_options
 from sigdask.text import format_list, suggest_name
 
 TRUTHS = dict.fromkeys(("1", "true", "t", "yes", "y", "+", "tp", "1.0"), 1)

@@ -2,21 +2,28 @@
 
 A URL is fetched as a whole when it is first opened, and readers then use the local copy. Secrets in a URL are hidden in
 errors, records and pages. Errors do not contain messages of the libraries, because these may contain credentials.
+
+Files are unpacked up to a limit, and texts are read in their encoding.
 """
 
 from __future__ import annotations
 
 import glob
+import gzip
+import io
 import os
 import tempfile
+import tomllib
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path, PosixPath, PurePath, PurePosixPath
-from typing import Any, Self
+from typing import IO, Any, Self
 from urllib.parse import unquote, urlsplit
 
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.text import has_password, is_url, redact, split_query
 
 CREDENTIALS_HINT = "set your credentials in the environment or in fsspec's configuration"
@@ -252,3 +259,183 @@ def is_present(look: Callable[[], bool]) -> bool:
     with suppress(OSError):
         return look()
     return False
+
+
+def read_text(path: Path, expected: str) -> str:
+    """Return the text of a small file that people write.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    expected : str
+        Description of the expected file, for errors: "a plan file (TOML)".
+
+    Raises
+    ------
+    InputError
+        The file is missing, or cannot be read as text.
+    """
+    try:
+        if not path.is_file():
+            raise InputError(f"no such file, or not a file; expected {expected}", file=path)
+        return path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise build_encoding_error(error.object, path) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({getattr(error, 'strerror', None) or error})", file=path) from None
+
+
+def build_encoding_error(raw: bytes, path: Path) -> InputError:
+    """Return the error for bytes that are not UTF-8, with the first line that shows it."""
+    encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
+    line = 1 + raw.decode(errors="replace").partition("\N{REPLACEMENT CHARACTER}")[0].count("\n")
+    remedy = f"convert the file, for example with iconv -f {encoding} -t utf-8"
+    return InputError("is not UTF-8", file=path, line=line, remedy=remedy)
+
+
+def parse_toml(text: str, path: Path, remedy: str = "") -> dict[str, Any]:
+    """Return the tables of a TOML text.
+
+    Parameters
+    ----------
+    text : str
+        The file's text.
+    path : Path
+        The file, for errors.
+    remedy : str
+        How to get a TOML file, for errors.
+
+    Raises
+    ------
+    InputError
+        It is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not TOML: {error}", file=path, remedy=remedy) from None
+
+
+def split_names(text: str, mark: str = "+") -> tuple[str, ...]:
+    """Return the names that an option's value lists: `A+B`, or one on each line of FILE for `@FILE`.
+
+    Examples
+    --------
+    >>> split_names("A+B")
+    ('A', 'B')
+    """
+    return tuple(text.split(mark)) if not text.startswith("@") else read_names(text[1:])
+
+
+def read_names(file: str) -> tuple[str, ...]:
+    """Return the lines of a file of names. Empty lines are left out.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or has no names.
+    """
+    expected = "one name on each line. Names that begin with @ are written in such a file, too"
+    names = tuple(line for line in read_text(as_path(file), expected).splitlines() if line.strip())
+    if not names:
+        raise InputError("has no names, expected one on each line", file=file)
+    return names
+
+
+MAX_RATIO = 20
+"""Maximum ratio of decoded to stored bytes, from the beginning of a file to any position."""
+
+FREE_BYTES = 100 << 20
+"""Decoded bytes that are always allowed."""
+
+MEMBER = b"\x1f\x8b\x08"
+"""First bytes of each member of a gzip file."""
+
+MEMBER_BYTES, FREE_MEMBERS = 1000, 1000
+"""Stored bytes per member of a gzip file at least, and members that are always allowed."""
+
+_own_options: ContextVar[Mapping[str, str]] = ContextVar("options of the format", default={})  # noqa: B039
+
+
+@contextmanager
+def set_variable(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Give a context variable another value within the body."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def use_options(own: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Read files within the body by these options: `size`, `sheet`, `quotes`, `header`; `format` is its name."""
+    return set_variable(_own_options, {**_own_options.get(), **own})
+
+
+def get_option(name: str) -> str | None:
+    """Return an option of reading that the user gave, or None."""
+    return _own_options.get().get(name)
+
+
+def spell_option(option: str) -> str:
+    """Return an option of the format in use, such as `--format wide:quotes=text`."""
+    return spell("format", f"{get_option('format') or 'auto'}:{option}")
+
+
+def check_unpacked_size(path: Path, n_bytes: int, stored: int) -> None:
+    """Raise if the decoded content of a file is larger than the limit.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for the error.
+    n_bytes : int
+        Decoded size in bytes, so far or in total.
+    stored : int
+        Number of stored bytes that gave this size.
+
+    Raises
+    ------
+    InputError
+        The message names the limit and the option that lifts it.
+    """
+    limit = max(FREE_BYTES, MAX_RATIO * stored)
+    if n_bytes > limit and get_option("size") != "any":
+        problem = f"{stored:,} bytes unpack to more than {limit:,}, which is unusual for data"
+        remedy = f"if it is intended, and this machine has the memory, add {spell_option('size=any')}"
+        raise InputError(problem, file=path, remedy=remedy)
+
+
+class _LimitedGzip(gzip.GzipFile):
+    """Unpacked content of a gzip file that raises once more than the limit was read."""
+
+    path: Path
+    readinto = io.BufferedIOBase.readinto  # by `read`, also where GzipFile has a way of its own
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read the next bytes, or all in parts, and check the limit."""
+        if size is None or size < 0:
+            return b"".join(iter(lambda: self.read(1 << 20), b""))
+        content = super().read(size)
+        check_unpacked_size(self.path, self.tell(), self.fileobj.tell())  # type: ignore[union-attr]
+        return content
+
+
+@contextmanager
+def open_unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open the unpacked content of a gzip file; reading raises once the limit on its size is exceeded.
+
+    A file of very many members, of which each takes its time, is refused.
+    """
+    n_members, size = 0, 0
+    while block := raw.read(1 << 20):
+        n_members += block.count(MEMBER)
+        size += len(block)
+    raw.seek(0)
+    if n_members > max(FREE_MEMBERS, size // MEMBER_BYTES):
+        problem = f"{size:,} bytes hold {n_members:,} gzip members, which is unusual for data"
+        raise InputError(problem, file=path, remedy="unpack the file with gunzip, and give the unpacked one")
+    with _LimitedGzip(fileobj=raw) as stream, io.BufferedReader(stream, 1 << 16) as reader:
+        stream.path = path
+        yield reader

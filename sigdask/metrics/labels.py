@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell
-from sigdask.io.text_files import split_names
+from sigdask.io import split_names
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Formula, Ratios

@@ -15,8 +15,7 @@ from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.independence import Independence, IndependenceResults, compute_independence
 from sigdask.analysis.power import PowerResults, compute_powers
-from sigdask.counts import Counts
-from sigdask.counts.candidates import Candidates
+from sigdask.counts import Candidates, Counts
 from sigdask.formats import candidates as candidate_files
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.options import (

@@ -13,7 +13,7 @@ from sigdask.report.analyses import Evaluation, Independences, Powers
 from sigdask.report.presentable import Results
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.fields import build_table
-from sigdask.results.notes import read_note
+from sigdask.results.record import read_note
 from sigdask.text import value_from_json
 
 Analysis = TypeVar("Analysis", Evaluation, Independences, Powers)

@@ -41,8 +41,7 @@ from sigdask.report.standings import BASELINE, SOME, GroupKey, Standings, get_gr
 from sigdask.report.text import render_blocks, render_table
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import CHANGES_VERDICTS, Note, NoteKind, remove_kind
-from sigdask.results.record import Result
+from sigdask.results.record import CHANGES_VERDICTS, Note, NoteKind, Result, remove_kind
 from sigdask.results.table import CONTESTED, Table, list_scorers
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.classical import compute_inflation

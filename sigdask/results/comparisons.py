@@ -16,9 +16,8 @@ from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import NO_UNITS, build_frame_from_data
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
-from sigdask.results.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import EqualScoreResult, Result, is_contested
+from sigdask.results.record import EqualScoreResult, Note, Result, is_contested, list_dicts, list_texts
 from sigdask.results.table import Table
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 

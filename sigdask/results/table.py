@@ -16,13 +16,15 @@ from sigdask.counts.factors import find_distinct, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.options import Grouping
 from sigdask.results.columns import (
+    EMPTY_VALUES,
+    KEYED,
     SIMULTANEOUS,
     UNADJUSTED,
     CodedColumn,
     Column,
     Rows,
+    get_type,
 )
-from sigdask.results.schema import EMPTY_VALUES, KEYED, get_type
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
 
@@ -48,7 +50,7 @@ class Table:
     Attributes
     ----------
     data : pyarrow.Table
-        The columns that have values (`sigdask.results.schema`).
+        The columns that have values (`sigdask.results.columns`).
     alpha : float
         Level of the verdicts.
     grouping : str

@@ -7,8 +7,7 @@ import pytest
 from command import call_sigdask
 from paper_tables import HOSTILE_NAMES, compile_paper, parse_tables
 
-from sigdask.counts import Counts
-from sigdask.counts.candidates import Candidates
+from sigdask.counts import Candidates, Counts
 from sigdask.report.analyses import independence_all, power, rankings
 
 

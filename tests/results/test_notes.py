@@ -9,7 +9,7 @@ from builders import build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.results.notes import NoteKind
+from sigdask.results.record import NoteKind
 from sigdask.statistics.bounds import estimate_trials_to_decide
 
 ODD_NAME = "undecided at dawn"

@@ -17,8 +17,8 @@ from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.report.load import load_results
 from sigdask.results import comparisons
-from sigdask.results.notes import NoteKind
-from sigdask.results.schema import load_schema
+from sigdask.results.columns import load_schema
+from sigdask.results.record import NoteKind
 
 RNG = np.random.default_rng(4)
 SCORES = {name: RNG.integers(0, 5, 60) / 4 for name in "abc"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings, RepeatedSamples, validate
 from sigdask.analysis.candidate_rankings.spec import RankingEvaluation
-from sigdask.counts.candidates import Candidates
+from sigdask.counts import Candidates
 from sigdask.execution.run import count_jobs
 from sigdask.options import RankingOptions, fill_options
 

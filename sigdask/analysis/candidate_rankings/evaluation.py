@@ -33,7 +33,7 @@ from sigdask.analysis.candidate_rankings.spec import (
     list_default_cutoffs,
 )
 from sigdask.analysis.comparison.pairs import list_named_pairs
-from sigdask.counts.candidates import UNKNOWN, Candidates
+from sigdask.counts import UNKNOWN, Candidates
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.options import RankingOptions, check_options, fill_options

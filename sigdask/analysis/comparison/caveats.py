@@ -10,7 +10,7 @@ from sigdask.analysis.comparison.families import Adjustment
 from sigdask.analysis.comparison.intervals import NO_MEAN, UNBOUNDED
 from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
-from sigdask.results.notes import Note, NoteValue
+from sigdask.results.record import Note, NoteValue
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
 from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, compute_penalty, compute_trials_needed

@@ -59,8 +59,8 @@ from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import Columns, join_columns, take_rows
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
-from sigdask.results.messages import note_unused
-from sigdask.results.notes import Note, NoteValue, drop_duplicates
+from sigdask.results.fields import note_unused
+from sigdask.results.record import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import Table
 from sigdask.statistics.dependence import compute_naive_size, find_clear

@@ -29,7 +29,7 @@ from pydantic import (
 )
 
 from sigdask.errors import InputError
-from sigdask.io.text_files import parse_toml, read_text
+from sigdask.io import parse_toml, read_text
 from sigdask.text import suggest_name
 
 Count = Annotated[StrictInt, Field(ge=1, le=100_000)]

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from sigdask.errors import InputError
+from sigdask.io import set_variable
 from sigdask.io.addresses import describe_failure
-from sigdask.io.compression import set_variable
 
 P = ParamSpec("P")
 T = TypeVar("T")

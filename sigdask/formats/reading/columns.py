@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.files import format_cell
 from sigdask.interface import spell
-from sigdask.io.compression import spell_option
+from sigdask.io import spell_option
 
 if TYPE_CHECKING:
     import pyarrow as pa

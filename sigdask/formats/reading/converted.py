@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import RefusedFileError, explain_missing
 from sigdask.formats.reading.cache import cache_result
-from sigdask.io.compression import check_unpacked_size, spell_option
+from sigdask.io import check_unpacked_size, spell_option
 
 if TYPE_CHECKING:
     import pyarrow as pa

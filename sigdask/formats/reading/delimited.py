@@ -16,7 +16,7 @@ import numpy as np
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.columns import strip, to_numpy
-from sigdask.io.compression import get_option
+from sigdask.io import get_option
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,8 +25,7 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_workbook
 from sigdask.interface import spell
-from sigdask.io.compression import check_unpacked_size, get_option, open_unpacked, spell_option
-from sigdask.io.text_files import build_encoding_error
+from sigdask.io import build_encoding_error, check_unpacked_size, get_option, open_unpacked, spell_option
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
 

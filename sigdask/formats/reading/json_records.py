@@ -23,7 +23,7 @@ from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import ROLES, name_role
 from sigdask.interface import spell
-from sigdask.io.compression import check_unpacked_size
+from sigdask.io import check_unpacked_size
 from sigdask.text import format_list
 
 SHOWN_KINDS = 6

@@ -11,8 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import get_stem, name_by_difference
 from sigdask.formats.roles import ROLES, check_roles
 from sigdask.interface import spell
-from sigdask.io import as_path, is_present
-from sigdask.io.text_files import read_names
+from sigdask.io import as_path, is_present, read_names
 from sigdask.options import READING_OPTIONS, Align, Missing
 from sigdask.text import format_count, format_list, is_url, redact, suggest_name
 

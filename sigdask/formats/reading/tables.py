@@ -30,7 +30,7 @@ from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io.compression import get_option, spell_option
+from sigdask.io import get_option, spell_option
 from sigdask.text import format_list, suggest_name
 
 if TYPE_CHECKING:

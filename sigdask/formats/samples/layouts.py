@@ -22,7 +22,7 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading import json_records
 from sigdask.formats.reading.json_records import Record, iter_records
-from sigdask.io.compression import check_unpacked_size
+from sigdask.io import check_unpacked_size
 from sigdask.text import format_count
 
 Places = Iterator[tuple[str, Any]]

@@ -24,7 +24,7 @@ from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io.text_files import split_names
+from sigdask.io import split_names
 from sigdask.text import format_count, format_list
 
 Prepare = Callable[[FileTable], FileTable]

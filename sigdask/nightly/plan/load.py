@@ -14,7 +14,7 @@ from sigdask.counts.checks import canonicalize, list_group_columns
 from sigdask.errors import InputError, SeveralError
 from sigdask.formats import Options
 from sigdask.interface import PLAN_KEYS, use_interface
-from sigdask.io.text_files import parse_toml, read_text
+from sigdask.io import parse_toml, read_text
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NonInferior, NotWorse, Rule
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.model import (

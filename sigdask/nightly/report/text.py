@@ -36,8 +36,7 @@ from sigdask.report.screen import (
 )
 from sigdask.report.text import format_table
 from sigdask.results.comparisons import build_json_results
-from sigdask.results.notes import drop_duplicates, list_dicts, list_texts
-from sigdask.results.record import Result
+from sigdask.results.record import Result, drop_duplicates, list_dicts, list_texts
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score
 from sigdask.text import (

@@ -21,8 +21,7 @@ from sigdask.counts.factors import number_rows
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.database import RESULTS
 from sigdask.nightly.store.runs import UNREADABLE, seal, unseal
-from sigdask.results.columns import CodedColumn
-from sigdask.results.schema import get_type
+from sigdask.results.columns import CodedColumn, get_type
 from sigdask.results.table import Table
 
 Integers = NDArray[np.int64]

@@ -31,7 +31,7 @@ from sigdask.report.sentences import (
 )
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.notes import Note, NoteKind, group_by_weight, remove_kind
+from sigdask.results.record import Note, NoteKind, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import CONTESTED, Table
 from sigdask.text import format_count, format_list

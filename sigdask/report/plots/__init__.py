@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, UnfinishedError, explain_missing
-from sigdask.io.compression import set_variable
+from sigdask.io import set_variable
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:

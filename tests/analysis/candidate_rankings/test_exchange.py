@@ -7,7 +7,7 @@ import pytest
 
 from sigdask import rankings
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.counts.candidates import Candidates
+from sigdask.counts import Candidates
 from sigdask.options import RankingOptions, fill_options
 from sigdask.randomization.stream import draw_swap_bits
 

@@ -92,7 +92,7 @@ def test_candidates_of_python_are_checked():
     import numpy as np
 
     from sigdask import rankings
-    from sigdask.counts.candidates import Candidates
+    from sigdask.counts import Candidates
     from sigdask.errors import InputError
 
     gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}

@@ -9,7 +9,7 @@ from builders import build_rng
 from scipy import stats
 
 from sigdask import rankings
-from sigdask.counts.candidates import Candidates
+from sigdask.counts import Candidates
 
 
 def list_best_sets(scores, n):

@@ -21,7 +21,7 @@ from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
 from sigdask.nightly.store.status import build_report, list_runs, read_status
-from sigdask.results.notes import Note
+from sigdask.results.record import Note
 
 
 @pytest.fixture
