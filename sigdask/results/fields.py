@@ -282,12 +282,6 @@ NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
 """Numbers that are NaN rather than None if there is none."""
 
 
-def iter_records(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the JSON of each row as a dictionary, building some thousand at a time."""
-    for part in table.split(CHUNK_ROWS):
-        yield from _build_records(part, build_notes(part))
-
-
 def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
     keys = {group: table.list_keys(group) for group in KEYED}
     given, presence = _list_values(table, notes), _list_presence(table, keys)
@@ -402,7 +396,7 @@ def iter_json_lines(table: Table) -> Iterator[str]:
     """Yield the JSON of all results, comma-separated, in chunks of some thousand lines."""
     for part in table.split(CHUNK_ROWS):
         with _pause_collection():
-            text = ",\n".join(map(as_json_line, iter_records(part)))
+            text = ",\n".join(map(as_json_line, _build_records(part, build_notes(part))))
         yield text
 
 
