@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from sigdask.randomization.kernels.scored import count_linear
-from sigdask.randomization.kernels.sums import add_planes, add_tables
+from sigdask.randomization.kernels.sums import add_plane, add_tables
 from sigdask.randomization.stream import fill_swap_words
 
 N_TRIALS = 4096
@@ -35,9 +35,9 @@ def measure_floor() -> dict:
         seconds[f"look-up {name}"] = (
             _time_best(lambda s=sums, t=table, v=values: add_tables(words, v, t, s)) / N_TRIALS / 16
         )
-        masks, weights = rng.integers(0, 2**32, (8, 2, 4), dtype=np.uint32), (1 << np.arange(8)).astype(dtype)
+        masks, weight = rng.integers(0, 2**32, (2, 4), dtype=np.uint32), dtype(4)
         seconds[f"plane word {name}"] = (
-            _time_best(lambda s=sums, m=masks, w=weights: add_planes(words, m, w, s)) / N_TRIALS / 32
+            _time_best(lambda s=sums, m=masks, w=weight: add_plane(words, m, w, s)) / N_TRIALS / 4
         )
     moved = rng.integers(-10_000, 10_000, (50, N_TRIALS)).astype(np.int32)
     pairs = np.array([(i, j) for i in range(50) for j in range(i + 1, 50)])

@@ -20,7 +20,6 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scores
-from sigdask.randomization.kernels.layouts import get_layout
 from sigdask.randomization.kernels.scored import (
     Parameters,
     count_linear,
@@ -30,7 +29,7 @@ from sigdask.randomization.kernels.scored import (
     get_parameters,
     write_scores,
 )
-from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, sum_fields
+from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, get_layout, sum_fields
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.tallies import Tally

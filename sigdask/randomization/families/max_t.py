@@ -17,7 +17,7 @@ from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.families.deviations import compute_contributions, compute_resolution, compute_swap_deviations
 from sigdask.randomization.kernels.differences import raise_maxima, raise_scaled
-from sigdask.randomization.kernels.layouts import get_layout
+from sigdask.randomization.kernels.sums import get_layout
 from sigdask.randomization.panels.build import FamilyMember, iter_chunks
 from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.discordance import is_zero
+from sigdask.randomization.kernels.sums import is_zero
 
 SINGLE, ABSENT_A, ABSENT_B = 0, 2, 4
 """Counters of one-unit terms, and of terms absent from A* and B*. Each exists for gold terms and for others."""

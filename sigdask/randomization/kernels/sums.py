@@ -1,73 +1,50 @@
 """Sums of integer contributions over the swapped units, for ranges of trials.
 
-For system s and field f of a panel, `moved[s, f][t]` is the sum of (values of s) - (values of the first system) over
+For system s and field f of a panel, `moved[s, f][t]` is the sum of (values of s) - (values of the base system) over
 the units that are swapped in trial t. Only differences matter: after swaps, system i of pair (i, j) has the sum total_i
 + moved_j - moved_i. Columns of zeros cost nothing, and columns that are equal up to sign are summed once.
 
-There are two exact ways to sum one column over 128 units. Bit planes are used up to `layouts.MAX_PLANES`:
+There are two exact ways to sum one column over 128 units. Bit planes are used up to `MAX_PLANES`:
 
 - bit planes: sum_k 2^k (popcount((word & plane_k) ^ minus_k) - popcount(minus_k)), if values need few bits. Plane k has
   the units whose value has bit k, and `minus_k` has those of them whose value is negative.
 - byte tables: the 256 possible sums of each 8 units, with one look-up per byte of the swap word.
 
-Both keep their data in the L1 and L2 cache. For 0/1 and 129 systems, a product of matrices in float32 takes 6 times as
-long. With four decimals it would gain a tenth on 50 units, and a third on 1,000.
+Both keep their data in the L1 and L2 cache. A product of matrices in float32 takes 6 times as long for 0/1 and 129
+systems, and 18 times for one pair, because every bit of a swap becomes a number. One pair of scores with four decimals
+gains as much by tables; many systems gain nothing by them.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.discordance import is_zero, popcount
+from sigdask.io.caches import LazyKernel, cached_njit
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream import BLOCK, SWAP, fill_counting_words, get_run_word, philox
+from sigdask.randomization.stream import BLOCK, COLUMN, SWAP, fill_counting_words, get_run_word, philox
+
+MAX_PLANES = 10
+"""Maximum number of bit planes of a column. More are summed by byte tables, which take as long as 14 planes (8 in 64
+bits) where popcount is a vector instruction.
+"""
 
 SLAB_BYTES = 2**20
 """Maximum bytes of the swap words and sums of one slab of trials, so that they stay in the L2 cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ContributionPieces:
-    """All contributions of a panel, split into bit planes and byte tables for each group of 128 units.
-
-    Attributes
-    ----------
-    columns : int64 array, shape (n_blocks,)
-        Columns of 128 units that have discordant units.
-    planes, tables : int64 array, shape (n_blocks + 1,)
-        Boundaries of each block's bit planes, and of its byte tables.
-    plane_targets : int32 array, shape (n_planes,)
-        The summed column of each plane.
-    masks : uint32 array, shape (n_planes, 2, 4)
-        Units whose value has bit k, without its sign, and those of them whose value is negative.
-    weights : int array, shape (n_planes,)
-        2**k.
-    table_targets : int32 array, shape (n_tables,)
-        The summed column of each set of byte tables.
-    values : int array, shape (n_tables, 128)
-        The values themselves, in the smallest type that holds them.
-    """
-
-    columns: Integers
-    planes: Integers
-    plane_targets: NDArray[np.int32]
-    masks: NDArray[np.uint32]
-    weights: NDArray[Any]
-    tables: Integers
-    table_targets: NDArray[np.int32]
-    values: NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class SumLayout:
     """A panel's contributions, arranged so that they can be summed over the units that each trial swaps.
+
+    A summed column holds the contributions of one system to one field minus those of its base system.
 
     Attributes
     ----------
@@ -79,15 +56,22 @@ class SumLayout:
         1 or -1, because columns that differ only in sign are stored once.
     largest : int
         Bound on any sum of one column.
-    pieces : ContributionPieces or None
-        The columns, by columns of 128 units.
+    blocks : int64 array, shape (n_blocks,)
+        Groups of 128 addresses that have kept units.
+    planes : (int32 array, int array, uint32 array), of length n_planes, n_planes and shape (n_blocks, n_planes, 2, 4)
+        The summed column of each bit plane, its weight 2**k, and the units whose value has bit k, without its sign,
+        and those of them whose value is negative.
+    tables : (int32 array, int array), of length n_tables and shape (n_blocks, n_tables, 128)
+        The other summed columns, and their values in the panel's type.
     """
 
     n_columns: int
     column_of: Integers
     sign_of: Integers
     largest: int
-    pieces: ContributionPieces | None = None
+    blocks: Integers
+    planes: tuple[NDArray[np.int32], NDArray[Any], NDArray[np.uint32]]
+    tables: tuple[NDArray[np.int32], NDArray[Any]]
 
     @property
     def dtype(self) -> Any:
@@ -96,7 +80,7 @@ class SumLayout:
 
     def get_dtype(self, weight: int) -> Any:
         """Return the type for sums of `weight` columns: int32 if their differences cannot overflow, else int64."""
-        return np.int32 if self.largest * weight < 2**29 else np.int64
+        return find_sum_type(self.largest * weight)
 
     @property
     def slab_size(self) -> int:
@@ -109,6 +93,79 @@ class SumLayout:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
+def find_sum_type(largest: int) -> Any:
+    """Return the type of sums up to a size: int32 if their differences cannot overflow, else int64."""
+    return np.int32 if largest < 2**29 else np.int64
+
+
+_layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
+
+
+def get_layout(panel: ScoredSums) -> SumLayout:
+    """Return a panel's layout for summing, which is built once and cached as long as the panel lives."""
+    cached = _layouts.get(panel)
+    if cached is None:
+        cached = _layouts[panel] = _build_layout(panel)
+    return cached
+
+
+def _build_layout(panel: ScoredSums) -> SumLayout:
+    _, n_systems, n_fields = panel.values.shape
+    column_of = np.full((n_systems, n_fields), -1, np.int64)
+    sign_of = np.ones((n_systems, n_fields), np.int64)
+    blocks, block_of_unit = np.unique(panel.addresses // COLUMN, return_inverse=True)
+    slots = block_of_unit * COLUMN + panel.addresses % COLUMN
+    seen: dict[bytes, int] = {}
+    plane_targets, bits, table_targets = list[int](), list[int](), list[int]()
+    masks, values = list[NDArray[np.uint32]](), list[NDArray[Any]]()
+    largest = 0
+    for s in range(1, n_systems):
+        base = panel.get_base_system(s)
+        for f in range(n_fields) if s != base else ():
+            column = panel.values[:, s, f] - panel.values[:, base, f]  # within the type, which holds differences
+            nonzero = column != 0
+            if not nonzero.any():
+                continue
+            sign_of[s, f] = 1 if column[nonzero.argmax()] > 0 else -1
+            column *= column.dtype.type(sign_of[s, f])
+            n_seen = len(seen)
+            target = column_of[s, f] = seen.setdefault(hashlib.blake2b(column).digest(), n_seen)
+            if target < n_seen:
+                continue
+            sizes = np.abs(column)
+            largest = max(largest, int(sizes.sum(dtype=np.int64)))
+            placed = np.zeros(len(blocks) * COLUMN, column.dtype)
+            placed[slots] = column
+            n_bits = int(sizes.max()).bit_length()
+            if n_bits > MAX_PLANES:
+                table_targets.append(target)
+                values.append(placed.reshape(-1, COLUMN))
+                continue
+            for k in range(n_bits):
+                plane_targets.append(target)
+                bits.append(k)
+                masks.append(_pack_plane(placed, k))
+    weights = np.array([1 << k for k in bits], find_sum_type(largest))
+    shape = (len(blocks), 0)
+    stacked_masks = np.stack(masks, axis=1) if masks else np.empty((*shape, 2, 4), np.uint32)
+    stacked_values = np.stack(values, axis=1) if values else np.empty((*shape, COLUMN), panel.values.dtype)
+    return SumLayout(
+        len(seen), column_of, sign_of, largest, blocks, (np.array(plane_targets, np.int32), weights, stacked_masks),
+        (np.array(table_targets, np.int32), stacked_values),
+    )  # fmt: skip
+
+
+def _pack_plane(numbers: NDArray[Any], k: int) -> NDArray[np.uint32]:
+    """Return the units whose number has bit k, without its sign, and those that are negative, (n_blocks, 2, 4)."""
+    has_bit = (np.abs(numbers) >> k & 1).astype(np.bool_)
+    packed = np.packbits([has_bit, has_bit & (numbers < 0)], axis=1, bitorder="little")
+    return np.ascontiguousarray(packed.view("<u4").reshape(2, -1, 4).swapaxes(0, 1))
+
+
+BLOCKS_AT_ONCE = 256
+"""Groups of 128 units that one call of a kernel sums."""
+
+
 def compute_moved_sums(
     panel: ScoredSums, arranged: SumLayout, *, run: int, first: int, n_trials: int, room: SlabMemory | None = None
 ) -> NDArray[Any]:
@@ -119,41 +176,14 @@ def compute_moved_sums(
     out[:] = 0
     if panel.enumerated:
         fill_counting_words(first, words)
-    if arranged.pieces is not None:
-        _add_pieces(panel, arranged.pieces, run, first, words, room, out)
-    return out
-
-
-COLUMNS_AT_ONCE = 256
-"""Columns of 128 units that one call of a kernel sums."""
-
-Words = NDArray[np.uint32]
-
-
-def _add_pieces(
-    panel: ScoredSums,
-    pieces: ContributionPieces,
-    run: int,
-    first: int,
-    words: Words,
-    room: SlabMemory,
-    out: NDArray[Any],
-) -> None:
-    """Add the sums over swapped units to `out` by bit planes and byte tables, 128 units at a time."""
     stream = (*map(np.uint32, panel.key), get_run_word(run, SWAP), first, not panel.enumerated)
-    for start in range(0, len(pieces.columns), COLUMNS_AT_ONCE):
-        borders = slice(start, start + COLUMNS_AT_ONCE + 1)
-        planes, tables = pieces.planes[borders], pieces.tables[borders]
-        values = pieces.values[tables[0] : tables[-1]].astype(out.dtype)
-        add_pieces(
-            stream,
-            pieces.columns[start : start + COLUMNS_AT_ONCE],
-            (planes, pieces.plane_targets, pieces.masks, pieces.weights),
-            (tables, pieces.table_targets, values),
-            words,
-            room.table,
-            out,
-        )
+    (plane_targets, weights, masks), (table_targets, values) = arranged.planes, arranged.tables
+    for start in range(0, len(arranged.blocks), BLOCKS_AT_ONCE):
+        some = slice(start, start + BLOCKS_AT_ONCE)
+        planes = plane_targets, weights, masks[some]
+        tables = table_targets, values[some].astype(out.dtype)
+        add_blocks(stream, arranged.blocks[some], planes, tables, words, room.table, out)
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,46 +230,70 @@ def sum_fields(
     return out
 
 
+def _generate_popcount(_context: Any, word: Any) -> Any:
+    """Return the number of set bits of a word (LLVM's ctpop)."""
+
+    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return word(word), generate
+
+
+def _build_intrinsic(function: Any) -> Any:
+    from numba.extending import intrinsic
+
+    return intrinsic(function)
+
+
+popcount = LazyKernel(_generate_popcount, _build_intrinsic)
+
+
 @cached_njit()
-def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add one column's sums over the swapped units to `out`, shape (n_trials,), by counting bits of planes.
+def is_zero(values):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Return whether all values are zero."""
+    for value in values:  # noqa: SIM110
+        if value != 0:
+            return False
+    return True
+
+
+@cached_njit()
+def add_plane(words, masks, weight, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Add one column's sums over the swapped units to `out`, shape (n_trials,), by counting the bits of a plane.
 
     A swapped unit adds its weight. A unit with a negative value adds it if it is not swapped, and the weights of all
     negative values are subtracted.
     """
-    for p in range(masks.shape[0]):
-        m0, m1, m2, m3 = masks[p, 0, 0], masks[p, 0, 1], masks[p, 0, 2], masks[p, 0, 3]
-        s0, s1, s2, s3 = masks[p, 1, 0], masks[p, 1, 1], masks[p, 1, 2], masks[p, 1, 3]
-        n_negative = np.int32(popcount(s0) + popcount(s1) + popcount(s2) + popcount(s3))
-        weight = weights[p]
-        if m2 | m3:
-            for t in range(words.shape[1]):
-                bits = popcount((words[0, t] & m0) ^ s0) + popcount((words[1, t] & m1) ^ s1)
-                bits += popcount((words[2, t] & m2) ^ s2) + popcount((words[3, t] & m3) ^ s3)
-                out[t] += weight * (np.int32(bits) - n_negative)
-        else:  # at most 64 units: topics, documents
-            for t in range(words.shape[1]):
-                bits = popcount((words[0, t] & m0) ^ s0) + popcount((words[1, t] & m1) ^ s1)
-                out[t] += weight * (np.int32(bits) - n_negative)
+    m0, m1, m2, m3 = masks[0, 0], masks[0, 1], masks[0, 2], masks[0, 3]
+    s0, s1, s2, s3 = masks[1, 0], masks[1, 1], masks[1, 2], masks[1, 3]
+    n_negative = np.int32(popcount(s0) + popcount(s1) + popcount(s2) + popcount(s3))
+    if m2 | m3:
+        for t in range(words.shape[1]):
+            bits = popcount((words[0, t] & m0) ^ s0) + popcount((words[1, t] & m1) ^ s1)
+            bits += popcount((words[2, t] & m2) ^ s2) + popcount((words[3, t] & m3) ^ s3)
+            out[t] += weight * (np.int32(bits) - n_negative)
+    elif m0 | m1:  # at most 64 units: topics, documents
+        for t in range(words.shape[1]):
+            bits = popcount((words[0, t] & m0) ^ s0) + popcount((words[1, t] & m1) ^ s1)
+            out[t] += weight * (np.int32(bits) - n_negative)
 
 
 @cached_njit()
-def add_pieces(stream, columns, planes, tables, words, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add the sums of some columns of 128 units over swapped units to `out`, shape (n_columns, n_trials).
+def add_blocks(stream, blocks, planes, tables, words, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Add the sums of some groups of 128 units over swapped units to `out`, shape (n_columns, n_trials).
 
-    `words` are drawn for each column, or given if all arrangements are counted. `planes` and `tables` begin with the
-    bounds of each column's bit planes, and of its rows of values. The first row is the call's first.
+    `words` are drawn for each group, or given if all arrangements are counted.
     """
     k0, k1, c1, first, is_drawn = stream
-    plane_borders, plane_targets, masks, weights = planes
-    table_borders, table_targets, values = tables
-    for c in range(columns.shape[0]):
+    plane_targets, weights, masks = planes
+    table_targets, values = tables
+    for c in range(blocks.shape[0]):
         if is_drawn:
-            philox(k0, k1, c1, np.uint32(columns[c]), first, words)
-        for p in range(plane_borders[c], plane_borders[c + 1]):
-            add_planes(words, masks[p : p + 1], weights[p : p + 1], out[plane_targets[p]])
-        for p in range(table_borders[c], table_borders[c + 1]):
-            add_tables(words, values[p - table_borders[0]], table, out[table_targets[p]])
+            philox(k0, k1, c1, np.uint32(blocks[c]), first, words)
+        for p in range(plane_targets.shape[0]):
+            add_plane(words, masks[c, p], weights[p], out[plane_targets[p]])
+        for p in range(table_targets.shape[0]):
+            add_tables(words, values[c, p], table, out[table_targets[p]])
 
 
 @cached_njit()

@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, Lattice
 from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, has_formula
-from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
 from sigdask.randomization.stream import Key
-
-NO_WEIGHTS = np.empty(0, np.int64)
-"""Weights of units that count as one each."""
 
 
 def build_empty() -> NDArray[np.uint64]:
@@ -37,12 +33,6 @@ class PanelMetric:
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
         return "panel metric", self.name, self.form, self.fields, self.higher_is_better
-
-
-LARGEST = np.iinfo(np.int64).max
-
-MAX_NUMBERS = 2**20
-"""Maximum number of unit sums transposed at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +135,7 @@ class ScoredSums:
     @cached_property
     def n_discordant(self) -> Integers:
         """Number of units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
-        return self._sum_discordant_weights(NO_WEIGHTS)
+        return self._sum_discordant_weights(None)
 
     @cached_property
     def slack(self) -> Integers:
@@ -225,10 +215,15 @@ class ScoredSums:
             return list(panel_metric.fields)
         return [f for f, w in zip(panel_metric.fields, self.get_ratio(metric).numerators[0], strict=True) if w]
 
-    def _sum_discordant_weights(self, weights: Integers) -> Integers:
-        """Return the total weight of each pair's discordant units, (n_pairs, n_metrics); no weights mean 1 each."""
-        by_fields = {m.fields: sum_discordant_weights(self.values, m.fields, self.pairs, weights) for m in self.metrics}
-        return np.column_stack([by_fields[m.fields] for m in self.metrics])
+    def _sum_discordant_weights(self, weights: Integers | None) -> Integers:
+        """Return the total weight of each pair's discordant units, (n_pairs, n_metrics); None means 1 each."""
+        by_fields = {}
+        for fields in {metric.fields for metric in self.metrics}:
+            by_system = np.ascontiguousarray(self.values[:, :, list(fields)].transpose(1, 2, 0))
+            differ = ((by_system[i] != by_system[j]).any(axis=0) for i, j in self.pairs.tolist())
+            sums = (np.count_nonzero(d) if weights is None else weights[d].sum() for d in differ)
+            by_fields[fields] = np.fromiter(sums, np.int64, len(self.pairs))
+        return np.column_stack([by_fields[metric.fields] for metric in self.metrics])
 
     @cached_property
     def sign_counts(self) -> Integers:
@@ -237,17 +232,16 @@ class ScoredSums:
         -1 if they have several sizes, and for scores that are not means.
         """
         result = np.full((*self.shape, 2), -1, np.int64)
-        for m in np.flatnonzero(self.linear):
-            least, (most, wins, losses) = np.full(len(self.pairs), LARGEST), np.zeros((3, len(self.pairs)), np.int64)
-            step = max(MAX_NUMBERS // max(len(self.totals), 1), 1)
-            for start in range(0, len(self.addresses), step):
-                values = self.compute_numerators(int(m), self.values[start : start + step])
-                add_signs(values, self.pairs, least, most, wins, losses)
-                if (least < most).all():  # no pair has one size
-                    break
-            has_one_size = (most == 0) | (least == most)
-            has_one_size &= self.slack[:, m] == 0  # differences of the size of the slack have no sign
-            result[has_one_size, m] = np.column_stack([wins, losses])[has_one_size]
+        for m in np.flatnonzero(self.linear).tolist():
+            by_system = [self.compute_numerators(m, self.values[:, s]) for s in range(len(self.totals))]
+            for p in np.flatnonzero(self.slack[:, m] == 0):  # differences of the size of the slack have no sign
+                i, j = self.pairs[p]
+                difference = by_system[i] - by_system[j]
+                sizes = np.abs(difference)
+                n_discordant = np.count_nonzero(sizes)
+                if n_discordant * sizes.max(initial=0) == sizes.sum():
+                    n_wins = np.count_nonzero(difference > 0)
+                    result[p, m] = n_wins, n_discordant - n_wins
         return result
 
     @cached_property

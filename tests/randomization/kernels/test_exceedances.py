@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization.kernels.layouts import get_layout
 from sigdask.randomization.kernels.scored import count_linear, get_parameters, write_scores
+from sigdask.randomization.kernels.sums import get_layout
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
 

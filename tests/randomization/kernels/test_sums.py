@@ -9,24 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels import blas, layouts, sums
+from sigdask.randomization.kernels import blas, sums
 from sigdask.randomization.stream import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
 
-@pytest.fixture(params=[layouts.MAX_PLANES, 64, 0], ids=["both", "planes", "tables"])
+@pytest.fixture(params=[sums.MAX_PLANES, 64, 0], ids=["both", "planes", "tables"])
 def path(request, monkeypatch):
     """Force each way to sum."""
-    monkeypatch.setattr(layouts, "MAX_PLANES", request.param)
-    layouts._layouts.clear()
+    monkeypatch.setattr(sums, "MAX_PLANES", request.param)
+    sums._layouts.clear()
     yield request.param
-    layouts._layouts.clear()
+    sums._layouts.clear()
 
 
 def compute_moved(panel, **options):
     """Return the sums that swaps move for each system and field, relative to the first system."""
-    arranged = layouts.get_layout(panel)
+    arranged = sums.get_layout(panel)
     out = sums.compute_moved_sums(panel, arranged, **options)
     full = np.zeros((*arranged.column_of.shape, out.shape[1]), np.int64)
     for s, f in np.argwhere(arranged.column_of >= 0):
@@ -40,7 +40,7 @@ def check_all_units(seed, n_items, size):
     rng = build_rng(seed)
     values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
     panel = build_panel(values, [MEAN])
-    layouts._layouts.clear()
+    sums._layouts.clear()
     bits = draw_swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (compute_moved(panel, run=0, first=11, n_trials=50) == expected).all()
@@ -61,7 +61,7 @@ def check_sparse(seed, size):
     units = rng.choice(5000, 25, replace=False)
     values[units] = rng.integers(-size, size + 1, (25, 3, 2))
     panel = build_panel(values, [MEAN])
-    layouts._layouts.clear()
+    sums._layouts.clear()
     bits = draw_swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (compute_moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()
@@ -76,7 +76,7 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     values = np.zeros((40, 2, 2), np.int64)
     values[:, 1, 0] = 10**7
     panel = build_panel(values, [MEAN])
-    arranged = layouts.get_layout(panel)
+    arranged = sums.get_layout(panel)
     assert arranged.dtype == np.int32
     assert arranged.get_dtype(100) == np.int64
     out = np.empty((2, 50), np.int64)
