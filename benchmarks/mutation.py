@@ -103,7 +103,7 @@ TARGETS = (
     Target(
         "sigdask/randomization/kernels/scored.py",
         (f"{RANDOMIZATION}/kernels/test_exceedances.py",),
-        names=("compare_tails", "count_linear", "count_ratio", "count_scores"),
+        names=("compare_tails", "count_linear", "count_scored", "count_scores"),
     ),
     Target(
         "sigdask/randomization/kernels/sums.py",

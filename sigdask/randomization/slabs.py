@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.randomization.kernels.differences import add_linear, add_ratio, add_scores
+from sigdask.randomization.kernels.differences import add_linear
 from sigdask.randomization.kernels.scored import (
     Parameters,
+    add_scored,
+    add_scores,
     count_linear,
-    count_ratio,
     count_scored,
     count_scores,
     get_parameters,
-    write_scores,
 )
 from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, get_layout, sum_fields
 from sigdask.randomization.panels import AnyPanel
@@ -134,15 +134,11 @@ def build_kernels(panel: ScoredSums) -> tuple[Kernel, ...]:
 def build_kernel(panel: ScoredSums, m: int) -> Kernel:
     """Return the kernel that counts one metric of a panel, chosen by the metric's form and its fields' lattices."""
     form, fields = panel.metrics[m].form, list(panel.metrics[m].fields)
-    ratio = form if isinstance(form, Ratios) and len(form.numerators) == 1 else None
-    if ratio is not None and panel.linear[m]:
-        return LinearKernel(m, fields, ratio)
-    if any(panel.lattices[f] != INTEGER_LATTICE for f in fields):
-        return ScoreKernel(m, fields, form)  # sums of different scales, which only the form itself can combine
-    if ratio is not None:
-        return RatioKernel(m, fields, ratio)
-    parameters = get_parameters(form)
-    return ScoreKernel(m, fields, form) if parameters is None else FusedKernel(m, fields, form, parameters)
+    if panel.linear[m]:
+        return LinearKernel(m, fields, panel.get_ratio(m))
+    is_of_counts = all(panel.lattices[f] == INTEGER_LATTICE for f in fields)  # otherwise only the form combines scales
+    parameters = get_parameters(form, len(fields)) if is_of_counts else None
+    return ScoreKernel(m, fields, form) if parameters is None else CompiledKernel(m, fields, parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,49 +185,49 @@ class LinearKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class RatioKernel:
-    """Kernel of a ratio whose denominator swaps may change, compared by cross-multiplication."""
+class CompiledKernel:
+    """Kernel of a score of counts that has compiled code of its own: ratios and their averages, BLEU, chrF."""
 
     m: int
     fields: list[int]
-    form: Ratios
-    numbers_per_trial: ClassVar[int] = 2
-
-    def prepare(self, slab: TrialSlab) -> Prepared:
-        """Return numerators and denominators over the swapped units, minus the base system's, and over all units."""
-        prepared: Prepared = ([], [])
-        for name, weights in (("above", self.form.numerators[0]), ("below", self.form.denominators[0])):
-            prepared[0].append(slab.sum_moved_fields(f"{name} {self.m}", self.fields, list(weights), np.float64))
-            prepared[1].append((slab.panel.totals[:, self.fields] @ np.array(weights)).astype(np.float64))
-        return prepared
-
-    def count(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        moved, totals = slab.get_prepared(self.m)
-        observed = slab.get_observed(self.m)
-        count_ratio(*moved, *totals, slab.panel.pairs, self.form.zero_division, observed, counts)
-
-    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
-        (moved, totals), weights = slab.get_prepared(self.m), np.full(len(rows), weight)
-        add_ratio(*moved, *totals, slab.panel.pairs[rows], self.form.zero_division, weights, out, tie)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreKernel:
-    """Kernel of any other score: both systems' scores of a pair are computed for the trials of a slab.
-
-    This one calls the score's form.
-    """
-
-    m: int
-    fields: list[int]
-    form: Form
+    parameters: Parameters
 
     @property
     def numbers_per_trial(self) -> int:
         """How many numbers the kernel stores for each system and trial in a slab."""
-        return 0
+        return len(self.parameters[2])
+
+    def prepare(self, slab: TrialSlab) -> Prepared:
+        """Return the sums that the form needs over the swapped units, minus the base system's, and over all units.
+
+        Shapes are (n_systems, n_sums, n_trials) and (n_systems, n_sums).
+        """
+        weights = self.parameters[2]
+        shape = (len(slab.panel.totals), len(weights), slab.n_trials)
+        moved = slab.room.get_array(f"sums {self.m}", shape, np.float64)
+        for k, row in enumerate(weights.tolist()):
+            sum_fields(slab.arranged, slab.moved, self.fields, row, moved[:, k])
+        return [moved], [(slab.panel.totals[:, self.fields] @ weights.T).astype(np.float64)]
+
+    def count(self, slab: TrialSlab, counts: Integers) -> None:
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
+        (moved,), (totals,) = slab.get_prepared(self.m)
+        count_scored(*self.parameters[:2], moved, totals, slab.panel.pairs, slab.get_observed(self.m), counts)
+
+    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
+        (moved,), (totals,) = slab.get_prepared(self.m)
+        add_scored(*self.parameters[:2], moved, totals, slab.panel.pairs[rows], weight, out, tie)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreKernel:
+    """Kernel of any other score: the form computes both systems' scores of a pair for the trials of a slab."""
+
+    m: int
+    fields: list[int]
+    form: Form
+    numbers_per_trial: ClassVar[int] = 0
 
     def prepare(self, slab: TrialSlab) -> Any:
         """Prepare nothing."""
@@ -239,14 +235,14 @@ class ScoreKernel:
     def count(self, slab: TrialSlab, counts: Integers) -> None:
         """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         for p, observed in enumerate(slab.get_observed(self.m)):
-            count_scores(*self.compute_scores(slab, p), observed, counts[p])
+            count_scores(*self._compute_scores(slab, p), observed, counts[p])
 
     def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
         """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         for k, p in enumerate(rows):
-            add_scores(*self.compute_scores(slab, int(p)), weight, out[k], tie[k])
+            add_scores(*self._compute_scores(slab, int(p)), weight, out[k], tie[k])
 
-    def compute_scores(self, slab: TrialSlab, p: int) -> Floats:
+    def _compute_scores(self, slab: TrialSlab, p: int) -> Floats:
         """Return both systems' scores after each trial's swaps, and the slack of their difference, (3, n_trials)."""
         panel, (i, j) = slab.panel, slab.panel.pairs[p]
         shift = np.zeros((slab.n_trials, panel.totals.shape[1]), np.int64)
@@ -260,43 +256,7 @@ class ScoreKernel:
         return np.stack([*(self.form.score(panel.to_arguments(self.m, totals)) for totals in pseudo_totals), slack])
 
 
-@dataclass(frozen=True, slots=True)
-class FusedKernel(ScoreKernel):
-    """Kernel of a score that has compiled code of its own: macro averages, BLEU, chrF."""
-
-    parameters: Parameters
-
-    @property
-    def numbers_per_trial(self) -> int:
-        """How many numbers the kernel stores for each system and trial in a slab: one for each field."""
-        return len(self.fields)
-
-    def prepare(self, slab: TrialSlab) -> Prepared:
-        """Return sums of fields over the swapped units, minus the base system's, and over all units.
-
-        Shapes are (n_systems, n_fields, n_trials) and (n_systems, n_fields).
-        """
-        shape = (len(slab.panel.totals), len(self.fields), slab.n_trials)
-        moved = slab.room.get_array(f"shifts {self.m}", shape, np.float64)
-        for k, f in enumerate(self.fields):
-            sum_fields(slab.arranged, slab.moved, [f], [1], moved[:, k])
-        return [moved], [slab.panel.totals[:, self.fields].astype(np.float64)]
-
-    def count(self, slab: TrialSlab, counts: Integers) -> None:
-        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
-        (moved,), (totals,) = slab.get_prepared(self.m)
-        count_scored(*self.parameters, moved, totals, slab.panel.pairs, slab.get_observed(self.m), counts)
-
-    def compute_scores(self, slab: TrialSlab, p: int) -> Floats:
-        """Return both systems' scores after each trial's swaps, and a slack of 0, (3, n_trials)."""
-        (moved,), (totals,) = slab.get_prepared(self.m)
-        scores = slab.room.get_array("scores", (3, slab.n_trials), np.float64)
-        scores[2] = 0.0
-        write_scores(*self.parameters, moved, totals, slab.panel.pairs[p], *scores[:2])
-        return scores
-
-
-Kernel = LinearKernel | RatioKernel | ScoreKernel
+Kernel = LinearKernel | CompiledKernel | ScoreKernel
 """Object that counts the trials of a slab under one metric."""
 
 

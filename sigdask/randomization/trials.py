@@ -9,13 +9,11 @@ import numpy as np
 
 from sigdask.counts.fields import Bools, Floats
 from sigdask.counts.precision import TIE
-from sigdask.randomization.panels.agreement import AgreementPanel
-from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels import RescoredPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import iter_slabs
 
-PairPanel = Panel | PresencePanel | OutputsPanel | AgreementPanel
+PairPanel = Panel | RescoredPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +48,7 @@ def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: in
 
     Parameters
     ----------
-    panel : Panel, PresencePanel or OutputsPanel
+    panel : Panel or RescoredPanel
         A panel of the wanted pairs.
     n_trials, run, first : int
         The trials.
@@ -59,13 +57,9 @@ def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: in
         yield from _iter_from_sums(panel, n_trials=n_trials, run=run, first=first)
         return
     scores = panel.compute_trial_scores(run=run, first=first, n_trials=n_trials)
-    slack, all_observed = 0.0, panel.pair_scores[:, 0]
-    if isinstance(panel, AgreementPanel):
-        slack, all_observed = panel.trial_slack, panel.unswapped_scores[:, :, 0]
-    for (a, b), observed in zip(scores, all_observed, strict=True):
-        yield TrialDifferences.from_differences(
-            float(observed[0] - observed[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b)) + slack
-        )
+    for (a, b), observed in zip(scores, panel.observed_differences[:, 0].tolist(), strict=True):
+        tie = float(TIE) * (np.abs(a) + np.abs(b)) + panel.trial_slack
+        yield TrialDifferences.from_differences(observed, a - b, tie)
 
 
 def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[TrialDifferences]:

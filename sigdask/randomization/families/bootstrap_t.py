@@ -81,28 +81,8 @@ CHUNK, TRIALS = 64, 1024
 MAX_NUMBERS = 2**22
 """Maximum number of unit sums, and of weights, held at a time."""
 
-Sums = tuple[Integers, Floats, Floats]
-"""Indices of hypotheses, and their sums and variances in some resamples, shape (n_hypotheses, n_trials)."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitMoments:
-    """Contributions of units of each kind in one test set to the differences of some hypotheses, as integers.
-
-    Attributes
-    ----------
-    rows : int64 array, shape (n_hypotheses,)
-        Indices of these hypotheses among the given ones.
-    first, second : float64 array, shape (n_hypotheses, n_kinds)
-        Contributions of a unit of each kind as integers, and their squares.
-    base : float64 array, shape (n_hypotheses,)
-        Sums of the contributions over all units.
-    """
-
-    rows: Integers
-    first: Floats
-    second: Floats
-    base: Floats
+Contributions = tuple[Integers, Floats]
+"""Indices of hypotheses on a test set, and contributions of a unit of each kind to them, (n_hypotheses, n_kinds)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +129,28 @@ class RatioTerms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MemberUnits:
+    """What a unit of each kind adds to one member of the family.
+
+    Attributes
+    ----------
+    systems : float64 array, shape (n_kinds, n_systems)
+        Contributions to each system's score.
+    step : float
+        Score of a contribution of 1.
+    below : float64 array, shape (n_kinds,)
+        Share in a mean's denominator. Zero if it is equal for all units, and for other scores.
+    ratio : RatioTerms or None
+        What is added to a score that is one ratio of sums.
+    """
+
+    systems: Floats
+    step: float
+    below: Floats
+    ratio: RatioTerms | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ResampledSet:
     """One test set whose units are resampled, with the units grouped into kinds.
 
@@ -160,23 +162,14 @@ class ResampledSet:
         Kind of each unit. Units of one kind have equal contributions to every hypothesis.
     multiplicity : float64 array, shape (n_kinds,)
         Units of each kind.
-    members : tuple of int
-        The members of the family on this test set.
-    systems : tuple of float64 array, shape (n_kinds, n_systems)
-        For each of these members, contributions of a unit of each kind to each system's score.
-    below : tuple of float64 array, shape (n_kinds,)
-        Share of a unit in a mean's denominator. Zero if it is equal for all units, and for other scores.
-    ratios : tuple of RatioTerms or None
-        For each of these members whose score is one ratio of sums, what units add to it.
+    members : dict of int to MemberUnits
+        The members of the family on this test set, by their indices.
     """
 
     key: Key
     kinds: NDArray[Any]
     multiplicity: Floats
-    members: tuple[int, ...]
-    systems: tuple[Floats, ...]
-    below: tuple[Floats, ...]
-    ratios: tuple[RatioTerms | None, ...]
+    members: dict[int, MemberUnits]
 
     @property
     def n_units(self) -> int:
@@ -203,7 +196,6 @@ class StudentisedBootstrap(ResampledPanel):
     has_cells: bool = False
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(TAILS), timed=64)
-    can_enumerate: ClassVar[bool] = False
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
@@ -228,11 +220,6 @@ class StudentisedBootstrap(ResampledPanel):
     def n_drawn(self) -> int:
         """Number of units that one resample draws, summed over the test sets."""
         return sum(dict(zip((m.panel.key for m in self.family.members), self.n_units, strict=True)).values())
-
-    @property
-    def n_arrangements(self) -> int:
-        """Number of equally likely resamples, which is too large to count them all."""
-        return math.prod(n**n for n in set(self.n_units))
 
     @cached_property
     def test_sets(self) -> tuple[ResampledSet, ...]:
@@ -273,8 +260,20 @@ class StudentisedBootstrap(ResampledPanel):
         varies, floors = self.errors > 0, FLOOR * self._errors_and_variances[1]
         extreme = np.where(varies, self.statistics, 0.0)
         thresholds = np.where(varies, extreme - self.slack * np.abs(extreme), np.inf)  # which no statistic reaches
-        for largest, moments in self._iter_blocks(run, first, n_trials):
-            for batch, num, var in moments:
+        batches = list(iter_chunks(self.order, self._chunk_size))
+        n_kinds = [len(resampled.multiplicity) for resampled in self.test_sets]
+        is_cached = max(n_kinds) * self.n_hypotheses <= MAX_NUMBERS
+        cached = [self._round_contributions(batch)[0] for batch in batches] if is_cached else None
+        size = int(np.clip(MAX_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
+        for start in range(first, first + n_trials, size):
+            weights = [np.empty((min(size, first + n_trials - start), n)) for n in n_kinds]
+            for resampled, out in zip(self.test_sets, weights, strict=True):
+                draw_kind_counts(resampled.key, run, start, resampled.kinds, out)
+            largest = np.full((2, len(weights[0])), -np.inf)
+            room = np.empty((4, self._chunk_size, len(weights[0])))  # fresh arrays would be mapped for each batch
+            for k, batch in enumerate(batches):
+                contributions = self._round_contributions(batch)[0] if cached is None else cached[k]
+                num, var = self._resample(batch, contributions, weights, room[:, : len(batch)])
                 reached = np.zeros((len(batch), len(TAILS)), np.int64)
                 raise_largest(num, var, thresholds[batch], floors[batch], self.family.side, largest, reached)
                 counts[batch] += reached
@@ -287,101 +286,62 @@ class StudentisedBootstrap(ResampledPanel):
         rows = [counts, cells.reshape(CELL_ROWS, len(TAILS))] if self.has_cells else [counts]
         return Tally(n_trials, np.concatenate(rows)[:, None, :])
 
-    joint_tail: ClassVar[int] = STEP_DOWN
-    """Tail of the exceedances that give the adjusted p-values."""
-
-    @property
-    def step_down_order(self) -> Integers:
-        """Order of the hypotheses in which p-values are made monotone."""
-        return self.order
-
-    def build_enumeration(self) -> StudentisedBootstrap:
-        """Return the family to enumerate, which is the family itself, because resamples are never enumerated."""
-        return self
-
     def _build_resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
         """Return one test set with its units grouped into kinds, and the contributions of each kind to its members."""
-        n_units, set_members = self.n_units[members[0]], [self.family.members[k] for k in members]
+        n_units, set_members = self.n_units[members[0]], [self.members[k] for k in members]
         panels = {id(member.panel): member.panel for member in set_members}
         columns = [column for panel in panels.values() for column in _iter_columns(panel, n_units)]
         kinds, first_units = find_kinds(n_units, columns)
-        added = [compute_system_contributions(member.panel, member.metric, n_units) for member in set_members]
+        added = {}
+        for k, member in zip(members, set_members, strict=True):
+            systems, below = compute_system_contributions(member.panel, member.metric, n_units)
+            terms = build_ratio_terms(member.panel, member.metric, n_units, first_units)
+            step = get_contribution_step(member.panel, member.metric)
+            added[k] = MemberUnits(systems[first_units], step, below[first_units], terms)
         multiplicity = np.bincount(kinds, minlength=len(first_units)).astype(np.float64)
-        systems, below = (tuple(score_and_share[side][first_units] for score_and_share in added) for side in range(2))
-        terms = (build_ratio_terms(member.panel, member.metric, n_units, first_units) for member in set_members)
-        return ResampledSet(key, kinds, multiplicity, tuple(members), systems, below, tuple(terms))
+        return ResampledSet(key, kinds, multiplicity, added)
 
-    @cached_property
-    def _position_of(self) -> dict[int, tuple[int, int]]:
-        """For each member, the index of its test set and its own index among the members of that test set."""
-        return {
-            k: (s, position)
-            for s, resampled in enumerate(self.test_sets)
-            for position, k in enumerate(resampled.members)
-        }
-
-    def _compute_contributions(self, hypotheses: Integers) -> list[tuple[Integers, Floats]]:
-        """Return, by test set, contributions of a unit of each kind to some hypotheses' differences, in score units.
-
-        Returns
-        -------
-        list of (int64 array, float64 array)
-            Indices of the hypotheses on the test set, and their contributions, shape (n_rows, n_kinds).
-        """
-        parts = self.family.parts[hypotheses]
-        set_of = np.zeros(len(self.family.members), np.int64)
-        set_of[list(self._position_of)] = [s for s, _ in self._position_of.values()]
-        contributions = []
-        for s, resampled in enumerate(self.test_sets):
-            rows = np.flatnonzero((set_of[parts[:, :, 0]] == s).any(axis=1))
-            contributions.append((rows, np.zeros((len(rows), len(resampled.multiplicity)))))
-        for part in range(parts.shape[1]):
-            for k in np.unique(parts[:, part, 0]).tolist():
-                s, position = self._position_of[k]
-                selected = np.flatnonzero(parts[:, part, 0] == k)
-                rows, total = contributions[s]
-                total[np.searchsorted(rows, selected)] += self._compute_member_contributions(
-                    k, self.test_sets[s], position, parts[selected, part, 1]
-                )
+    def _compute_contributions(self, hypotheses: Integers) -> list[Contributions]:
+        """Return, by test set, contributions of a unit of each kind to some hypotheses' differences, in score units."""
+        parts, contributions = self.family.parts[hypotheses], []
+        for resampled in self.test_sets:
+            rows = np.flatnonzero(np.isin(parts[:, :, 0], list(resampled.members)).any(axis=1))
+            total = np.zeros((len(rows), len(resampled.multiplicity)))
+            for part in range(parts.shape[1]):
+                for k in np.intersect1d(parts[:, part, 0], list(resampled.members)).tolist():
+                    member, units = self.members[k], resampled.members[k]
+                    panel, metric, selected = member.panel, member.metric, np.flatnonzero(parts[:, part, 0] == k)
+                    pairs = parts[selected, part, 1]
+                    i, j = panel.pairs[pairs].T
+                    added = (units.systems[:, i] - units.systems[:, j]).T * units.step
+                    if units.below.any():
+                        added -= panel.differences[pairs, metric][:, None] * units.below
+                    total[np.searchsorted(rows, selected)] += added * member.weight
+            contributions.append((rows, total))
         return contributions
-
-    def _compute_member_contributions(self, k: int, resampled: ResampledSet, position: int, rows: Integers) -> Floats:
-        """Return the contribution of a unit of each kind to some pairs' differences in one member, in score units."""
-        member, g, below = self.family.members[k], resampled.systems[position], resampled.below[position]
-        panel, metric = member.panel, member.metric
-        i, j = panel.pairs[rows].T
-        added = np.asarray((g[:, i] - g[:, j]).T * get_contribution_step(panel, metric))
-        if below.any():
-            added -= panel.differences[rows, metric][:, None] * below
-        return added * member.weight
 
     @cached_property
     def _is_integral(self) -> bool:
         """Whether all contributions are integers so small that float64 sums their squares exactly."""
         if self.family.parts.shape[1] > 1:
             return False
-        linear = all(member.panel.linear[member.metric] for member in self.family.members)
-        plain = all(not below.any() for resampled in self.test_sets for below in resampled.below)
-        reach = max(
-            (float(np.ptp(g)) for resampled in self.test_sets for g in resampled.systems if g.size), default=0.0
-        )
-        return linear and plain and reach <= 2.0**self._n_bits
-
-    @cached_property
-    def _step_values(self) -> Floats:
-        """Score of one step of each member's integer contributions, shape (n_members,)."""
-        return np.array([abs(m.weight) * get_contribution_step(m.panel, m.metric) for m in self.family.members])
+        linear = all(member.panel.linear[member.metric] for member in self.members)
+        units = [units for resampled in self.test_sets for units in resampled.members.values()]
+        reach = max((float(np.ptp(x.systems)) for x in units if x.systems.size), default=0.0)
+        return linear and not any(x.below.any() for x in units) and reach <= 2.0**self._n_bits
 
     @cached_property
     def _n_bits(self) -> int:
         """Number of bits that a contribution may have so that float64 sums squares over all units exactly."""
         return (EXACT_BITS - math.ceil(math.log2(max(self.n_drawn, 2)))) // 2
 
-    def _compute_moments(self, hypotheses: Integers) -> tuple[list[UnitMoments], Floats]:
+    def _round_contributions(self, hypotheses: Integers) -> tuple[list[Contributions], Floats]:
         """Return, by test set, contributions to some hypotheses as integers, and the score of one step."""
         contributions = self._compute_contributions(hypotheses)
         if self._is_integral:
-            step = self._step_values[self.family.parts[hypotheses, 0, 0]]
+            units = {k: x for resampled in self.test_sets for k, x in resampled.members.items()}
+            members = self.family.parts[hypotheses, 0, 0].tolist()
+            step = np.array([abs(self.members[k].weight) * units[k].step for k in members])
         else:
             largest = np.zeros(len(hypotheses))
             for (rows, added), resampled in zip(contributions, self.test_sets, strict=True):
@@ -390,23 +350,20 @@ class StudentisedBootstrap(ResampledPanel):
                 )  # changes no sum
                 largest[rows] = np.maximum(largest[rows], np.abs(added).max(axis=1, initial=0.0))
             step = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - self._n_bits)
-        moments = []
-        for (rows, added), resampled in zip(contributions, self.test_sets, strict=True):
-            rounded = np.rint(added / np.where(step[rows] > 0, step[rows], 1.0)[:, None])
-            moments.append(UnitMoments(rows, rounded, rounded**2, rounded @ resampled.multiplicity))
-        return moments, step
+        size = np.where(step > 0, step, 1.0)[:, None]
+        return [(rows, np.rint(added / size[rows])) for rows, added in contributions], step
 
     @cached_property
     def _errors_and_variances(self) -> tuple[Floats, Floats]:
         """Standard errors in score units, and variances in squared steps of the integers, shape (n_hypotheses,)."""
         errors, variances = np.empty((2, self.n_hypotheses))
         for batch in iter_chunks(np.arange(self.n_hypotheses), self._chunk_size):
-            moments, step = self._compute_moments(batch)
+            contributions, step = self._round_contributions(batch)
             var = np.zeros(len(batch))
-            for resampled, moment in zip(self.test_sets, moments, strict=True):
-                square = moment.second @ resampled.multiplicity
-                set_var = square - moment.base * (moment.base / resampled.n_units)
-                var[moment.rows] += np.where(set_var > CONSTANT * square, set_var, 0.0)
+            for resampled, (rows, added) in zip(self.test_sets, contributions, strict=True):
+                base, square = added @ resampled.multiplicity, added**2 @ resampled.multiplicity
+                set_var = square - base * (base / resampled.n_units)
+                var[rows] += np.where(set_var > CONSTANT * square, set_var, 0.0)
             errors[batch], variances[batch] = step * np.sqrt(var), var
         return errors, variances
 
@@ -416,34 +373,20 @@ class StudentisedBootstrap(ResampledPanel):
         n_kinds = sum(len(resampled.multiplicity) for resampled in self.test_sets)
         return int(np.clip(MAX_NUMBERS // (2 * max(n_kinds, 1)), 1, CHUNK))
 
-    def _iter_blocks(self, run: int, first: int, n_trials: int) -> Iterator[tuple[Floats, Iterator[Sums]]]:
-        """Yield, for ranges of resamples, an array for their largest statistics and the hypotheses' sums in order."""
-        n_kinds = [len(entry.multiplicity) for entry in self.test_sets]
-        size = int(np.clip(MAX_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
-        batches = list(iter_chunks(self.order, self._chunk_size))
-        is_cached = max(n_kinds) * self.n_hypotheses <= MAX_NUMBERS
-        cached = [self._compute_moments(batch)[0] for batch in batches] if is_cached else None
-        weights = [np.empty((size, n)) for n in n_kinds]
-        for start in range(first, first + n_trials, size):
-            draw_counts = [entry[: first + n_trials - start] for entry in weights]
-            for entry, out in zip(self.test_sets, draw_counts, strict=True):
-                draw_kind_counts(entry.key, run, start, entry.kinds, out)
-            yield np.full((2, len(draw_counts[0])), -np.inf), self._iter_sums(batches, cached, draw_counts)
-
-    def _iter_sums(
-        self, batches: list[Integers], cached: list[list[UnitMoments]] | None, draw_counts: list[Floats]
-    ) -> Iterator[Sums]:
-        """Yield hypotheses in batches, with the resampled minus the observed sums of each, and their variances."""
-        for k, batch in enumerate(batches):
-            moments = self._compute_moments(batch)[0] if cached is None else cached[k]
-            num, var = np.zeros((2, len(batch), len(draw_counts[0])))
-            for resampled, moment, weights in zip(self.test_sets, moments, draw_counts, strict=True):
-                with limit_blas_threads():
-                    above, square = moment.first @ weights.T, moment.second @ weights.T
-                add_moments(moment.rows, above, square, moment.base, float(resampled.n_units), num, var)
-            if self.family.parts.shape[1] == 1:
-                self._recompute_ratios(batch, draw_counts, num, var)
-            yield batch, num, var
+    def _resample(
+        self, batch: Integers, contributions: list[Contributions], draw_counts: list[Floats], room: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the resampled minus the observed sums of some hypotheses, and their variances, (n_some, n_trials)."""
+        room[:2] = 0
+        num, var, above, square = room
+        for resampled, (rows, added), weights in zip(self.test_sets, contributions, draw_counts, strict=True):
+            with limit_blas_threads():
+                np.matmul(added, weights.T, out=above[: len(rows)])
+                np.matmul(added**2, weights.T, out=square[: len(rows)])
+            add_moments(rows, above, square, added @ resampled.multiplicity, float(resampled.n_units), num, var)
+        if self.family.parts.shape[1] == 1:
+            self._recompute_ratios(batch, draw_counts, num, var)
+        return num, var
 
     def _recompute_ratios(self, batch: Integers, draw_counts: list[Floats], num: Floats, var: Floats) -> None:
         """Replace the linearised sums of ratios by ratios of resampled sums, on the same scale.
@@ -452,17 +395,16 @@ class StudentisedBootstrap(ResampledPanel):
         precision, it rejects in 32 % of data sets at 0.05, and the recomputed ratio in 10 %.
         """
         parts, (errors, variances) = self.family.parts[batch, 0], self._errors_and_variances
-        for k in np.unique(parts[:, 0]).tolist():
-            s, position = self._position_of[k]
-            rows = np.flatnonzero((parts[:, 0] == k) & (variances[batch] > 0))
-            if (terms := self.test_sets[s].ratios[position]) is None or not len(rows):
-                continue
-            step = (errors[batch[rows]] / np.sqrt(variances[batch[rows]]) / abs(self.members[k].weight))[:, None]
-            difference, variance = terms.resample(draw_counts[s], *self.members[k].panel.pairs[parts[rows, 1]].T)
-            observed, _ = terms.resample(
-                self.test_sets[s].multiplicity[None], *self.members[k].panel.pairs[parts[rows, 1]].T
-            )
-            num[rows], var[rows] = (difference - observed).T / step, variance.T / step**2
+        for resampled, weights in zip(self.test_sets, draw_counts, strict=True):
+            for k, units in resampled.members.items():
+                rows = np.flatnonzero((parts[:, 0] == k) & (variances[batch] > 0))
+                if units.ratio is None or not len(rows):
+                    continue
+                step = (errors[batch[rows]] / np.sqrt(variances[batch[rows]]) / abs(self.members[k].weight))[:, None]
+                i, j = self.members[k].panel.pairs[parts[rows, 1]].T
+                difference, variance = units.ratio.resample(weights, i, j)
+                observed, _ = units.ratio.resample(resampled.multiplicity[None], i, j)
+                num[rows], var[rows] = (difference - observed).T / step, variance.T / step**2
 
 
 def _iter_columns(panel: Panel | JackknifePanel, n_units: int) -> Iterator[NDArray[Any]]:

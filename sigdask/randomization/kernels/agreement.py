@@ -196,71 +196,18 @@ def count_pearson(swaps, z, weights, starts, totals, human_squares, set_of_group
 
 
 @cached_njit()
-def _part_scores(swaps, entries, starts, g, cells, levels):
-    """Part the sorted scores of a group between A* and B*: fill `cells` and their `levels`, (2, n + 1)."""
-    n_first = n_second = 0
-    for k in range(2 * starts[g], 2 * starts[g + 1]):
-        cell = entries[0, k] >> 1
-        side = (entries[0, k] & 1) ^ swaps[cell]
-        cells[0, n_first] = cells[1, n_second] = cell  # the next score on the other side overwrites it: no branch
-        levels[0, n_first] = levels[1, n_second] = entries[1, k]
-        n_second += side
-        n_first += 1 - side
+def average_trials(values, set_of_group, n_sets, zero, scores):
+    """Fill `scores`, shape (2, n_trials), with means over sets and groups of values, shape (2, n_trials, n_groups)."""
+    for side in range(2):
+        for t in range(scores.shape[1]):
+            scores[side, t] = average_groups(values[side, t], set_of_group, n_sets, zero)
 
 
 @cached_njit()
-def _score_ranks(cells, levels, n, ranks, human_squares):
-    """Return the rank correlation of sorted scores with centred human ranks; NaN where it is undefined."""
-    products, squares = 0.0, 0.0
-    start = 0
-    while start < n:
-        level, total, stop = levels[start], ranks[cells[start]], start + 1
-        while stop < n and levels[stop] == level:
-            total += ranks[cells[stop]]
-            stop += 1
-        rank = 0.5 * (start + stop - n)  # centred
-        products += rank * total
-        squares += rank * rank * (stop - start)
-        start = stop
-    if squares <= 0 or human_squares <= 0:
-        return np.nan
-    return divide_covariance(products, squares, human_squares)
-
-
-@cached_njit()
-def count_spearman(swaps, entries, starts, ranks, human_squares, set_of_group, n_sets, zero, scores):
-    """Fill `scores`, shape (2, n_trials), with rank correlations of one pair after the swaps of each trial.
-
-    Parameters
-    ----------
-    swaps : uint8 array, shape (n_trials, n_cells)
-    entries : int32 array, shape (2, 2 * n_cells)
-        The scores of both metrics in the order of groups and scores: twice the cell, and one more for the second
-        metric; and the number of the score's level.
-    starts : int64 array, shape (n_groups + 1,)
-    ranks : float64 array, shape (n_cells,)
-        Human ranks within the groups, centred.
-    human_squares : float64 array, shape (n_groups,)
-    """
-    n_groups = starts.shape[0] - 1
-    longest = (starts[1:] - starts[:-1]).max()
-    cells, levels = np.empty((2, longest + 1), np.int32), np.empty((2, longest + 1), np.int32)
-    values = np.empty((2, n_groups))
-    for t in range(swaps.shape[0]):
-        for g in range(n_groups):
-            _part_scores(swaps[t], entries, starts, g, cells, levels)
-            for side in range(2):
-                n = starts[g + 1] - starts[g]
-                values[side, g] = _score_ranks(cells[side], levels[side], n, ranks, human_squares[g])
-        for side in range(2):
-            scores[side, t] = average_groups(values[side], set_of_group, n_sets, zero)
-
-
-@cached_njit()
-def count_orders(  # noqa: C901, PLR0912  # one walk
-    is_accuracy, swapped, entries, starts, human_levels, n_levels, n_tied_human, set_of_group, n_sets, zero, scores
+def count_orders(  # noqa: C901  # one walk
+    is_accuracy, swapped, entries, starts, human_levels, n_levels, n_tied_human, values
 ):
-    """Fill `scores`, (2, n_trials), with tau-b or the accuracy of pairs of one pair of metrics.
+    """Fill `values`, (2, n_trials, n_groups), with tau-b or the accuracy of pairs of one pair of metrics.
 
     One walk through the sorted scores of both metrics counts all trials together. A Fenwick tree over human scores has
     the passed scores of A*. In one extra trial, A* has all scores. Its counts minus those of A* are those of B*.
@@ -273,8 +220,10 @@ def count_orders(  # noqa: C901, PLR0912  # one walk
         The number of each human score within its group.
     n_levels, n_tied_human : int64 array, shape (n_groups,)
         How many human scores differ, and pairs of equal ones.
-    entries, starts, set_of_group, n_sets, zero, scores
-        As in `count_spearman`.
+    entries : int32 array, shape (2, 2 * n_cells)
+        The scores of both metrics in the order of groups and scores: twice the cell, and one more for the second
+        metric; and the number of the score's level.
+    starts : int64 array, shape (n_groups + 1,)
     """
     n_groups, width = starts.shape[0] - 1, swapped.shape[1]
     tree, equal = np.empty((n_levels.max() + 1, width), np.int32), np.empty((n_levels.max(), width), np.int32)
@@ -282,7 +231,6 @@ def count_orders(  # noqa: C901, PLR0912  # one walk
     is_first, passed = np.empty(width, np.int32), np.empty(width, np.int32)
     tied, gain = np.empty(width, np.int32), np.empty(width, np.int32)
     sums, ties = np.empty((2, width), np.int64), np.empty((2, width), np.int64)
-    values = np.empty((width - 1, 2, n_groups))
     for g in range(n_groups):
         n, end = starts[g + 1] - starts[g], 2 * starts[g + 1]
         tree[: n_levels[g] + 1] = 0
@@ -322,10 +270,7 @@ def count_orders(  # noqa: C901, PLR0912  # one walk
             start = stop
         for t in range(width - 1):
             for side in range(2):
-                values[t, side, g] = divide_orders(is_accuracy, sums[side, t], 0, ties[side, t], 0, n, n_tied_human[g])
-    for t in range(width - 1):
-        for side in range(2):
-            scores[side, t] = average_groups(values[t, side], set_of_group, n_sets, zero)
+                values[side, t, g] = divide_orders(is_accuracy, sums[side, t], 0, ties[side, t], 0, n, n_tied_human[g])
 
 
 @cached_njit()
@@ -399,45 +344,17 @@ def count_ordered(swapped, first, second, changes, state):
                 best_b[t] = max(best_b[t], won_b[t])
 
 
-SIGNS_AT_ONCE = 1024
-"""Signs processed at a time, so that the differences of two systems in all metrics stay in the cache."""
-
-
 @cached_njit()
-def _subtract_systems(sums, moved, i, j, start, n, shift, bars, values):
-    """Fill n columns of `bars` and `values`, by metrics: A* has a win where A's bar is above B's value."""
-    for m in range(bars.shape[0]):
-        all_i, all_j = sums[i, m, start : start + n], sums[j, m, start : start + n]
-        moved_i, moved_j = moved[i, m, start : start + n], moved[j, m, start : start + n]
-        bar, value = bars[m], values[m]
-        for r in range(n):
-            difference = moved_i[r] - moved_j[r]
-            value[r] = difference
-            bar[r] = all_j[r] - all_i[r] + difference + shift
-
-
-@cached_njit()
-def _count_above(bar, value, n):
-    """Return in how many of the first n signs a bar is above the value.
-
-    The cast of the result lets the compiler count in 32 bits.
-    """
+def _count_above(bar, value):
+    """Return in how many signs a bar is above the value; the cast lets the compiler count in 32 bits."""
     count = np.int32(0)
-    for r in range(n):
+    for r in range(bar.shape[0]):
         count += np.int32(bar[r] > value[r])
     return np.int32(count)
 
 
 @cached_njit()
-def _add_wins(bars, values, n, opponents, starts, wins):
-    """Add to `wins`, shape (n_metrics, n_metrics), how often the bar of a metric is above an opponent's value."""
-    for m in range(bars.shape[0]):
-        for k in range(starts[m], starts[m + 1]):
-            wins[m, opponents[k]] += _count_above(bars[m], values[opponents[k]], n)
-
-
-@cached_njit()
-def count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, scores):
+def count_soft_accuracy(moved, sums, slack, human, pairs, scores):
     """Add to `scores`, shape (n_pairs, 2), the soft pairwise accuracies after the swaps of one trial.
 
     Random signs lower the difference of two systems by twice the difference of their sums over the cells with sign -1.
@@ -454,33 +371,25 @@ def count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, sco
     human : float64 array, shape (n_system_pairs,)
         The share of signs for the human scores whose difference is at least the observed one.
     pairs : int64 array, shape (n_pairs, 2)
-    opponents : int64 array
-        The metrics that each metric is compared with, one metric after the other.
-    starts : int64 array, shape (n_metrics + 1,)
-        First opponent of each metric.
     """
     n_systems, n_metrics, n_signs = sums.shape
-    wins = np.empty((n_metrics, n_metrics), np.int32)
-    apart = np.zeros(scores.shape)
-    bars = np.empty((n_metrics, min(SIGNS_AT_ONCE, n_signs)), np.int32)
-    values = np.empty(bars.shape, np.int32)
+    bars, values = np.empty((n_metrics, n_signs), np.int32), np.empty((n_metrics, n_signs), np.int32)
     shift = np.int32(slack + 1)
     k = 0
     for i in range(n_systems):
         for j in range(i + 1, n_systems):
-            wins[:] = 0
-            for start in range(0, n_signs, SIGNS_AT_ONCE):
-                n = min(SIGNS_AT_ONCE, n_signs - start)
-                _subtract_systems(sums, moved, i, j, start, n, shift, bars, values)
-                _add_wins(bars, values, n, opponents, starts, wins)
+            for m in range(n_metrics):
+                for r in range(n_signs):
+                    values[m, r] = moved[i, m, r] - moved[j, m, r]
+                    bars[m, r] = sums[j, m, r] - sums[i, m, r] + values[m, r] + shift
             for p in range(pairs.shape[0]):
-                first, second = pairs[p]
-                apart[p, 0] += abs(wins[first, second] / n_signs - human[k])
-                apart[p, 1] += abs(wins[second, first] / n_signs - human[k])
+                for side in range(2):
+                    n_wins = _count_above(bars[pairs[p, side]], values[pairs[p, 1 - side]])
+                    scores[p, side] -= abs(n_wins / n_signs - human[k]) / human.shape[0]
             k += 1
     for p in range(pairs.shape[0]):
         for side in range(2):
-            scores[p, side] += 1.0 - apart[p, side] / human.shape[0]
+            scores[p, side] += 1.0
 
 
 @cached_njit()

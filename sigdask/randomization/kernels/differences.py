@@ -40,38 +40,6 @@ def add_linear(moved, pairs, observed, slack, weights, out, tie):
 
 
 @cached_njit()
-def add_ratio(above, below, total_above, total_below, pairs, zero_division, weights, out, tie):
-    """Add each pair's differences after swaps, and their slack, for scores that are one ratio of sums.
-
-    Parameters are as in `count_ratio` and `add_linear`.
-    """
-    for p in range(pairs.shape[0]):
-        i, j = pairs[p, 0], pairs[p, 1]
-        weight = weights[p]
-        for k in range(above.shape[1]):
-            shift = above[j, k] - above[i, k]
-            u, v = total_above[i] + shift, total_above[j] - shift
-            shift = below[j, k] - below[i, k]
-            x, y = total_below[i] + shift, total_below[j] - shift
-            u, x = (zero_division, 1.0) if x == 0.0 else (u, x)
-            v, y = (zero_division, 1.0) if y == 0.0 else (v, y)
-            a, b = u / x, v / y
-            out[p, k] += (a - b) * weight
-            tie[p, k] += 2.0 * TIE * (abs(a) + abs(b)) * weight
-
-
-@cached_njit()
-def add_scores(a, b, slack, weight, out, tie):
-    """Add one pair's differences after swaps, and their slack, given both systems' scores after swaps.
-
-    `a`, `b` and `slack` are as in `count_scores`.
-    """
-    for k in range(a.shape[0]):
-        out[k] += (a[k] - b[k]) * weight
-        tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
-
-
-@cached_njit()
 def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, counts):
     """Count each hypothesis's exceedances by its own difference, and by the largest statistic so far (max-T).
 

@@ -13,9 +13,11 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.fields import Floats, Integers
+from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
-from sigdask.randomization.tallies import CountingMethod, Tally
+from sigdask.randomization.kernels.scored import count_scores
+from sigdask.randomization.stream import Key, draw_swap_bits
+from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 
 class AnyPanel(Protocol):
@@ -128,3 +130,77 @@ class ComparedPanel(AnyPanel, Protocol):
     def get_score_step(self, _column: int, /) -> float:
         """Return the step to which a metric's item scores are rounded; 0 if they are exact."""
         return 0.0
+
+
+class RescoredPanel(ComparedPanel):
+    """Base of panels whose trials score both systems of each pair anew, because a score is no sum over units.
+
+    Attributes
+    ----------
+    deviation_trials : int
+        Number of trials that estimate standard deviations.
+    trial_slack : float
+        Distance within which a difference after swaps ties, in addition to relative rounding.
+    """
+
+    deviation_trials: ClassVar[int]
+    trial_slack: ClassVar[float] = 0.0
+
+    def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
+        """Yield pairs and metrics, each with both systems' scores after the swaps of some trials, shape (2, n_some)."""
+        raise NotImplementedError
+
+    def build_enumeration(self, row: int, column: int, /) -> RescoredPanel:
+        """Return the panel of one pair under one metric, whose trials are all arrangements of its discordant units."""
+        raise NotImplementedError
+
+    @property
+    def observed_differences(self) -> Floats:
+        """Observed differences as trials compute them, shape (n_pairs, n_metrics)."""
+        return np.asarray(self.pair_scores[..., 0] - self.pair_scores[..., 1])
+
+    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
+        """Count exceedances of each pair and metric in a range of trials, the same on any machine, in any partition."""
+        counts, observed = np.zeros((*self.shape, len(TAILS)), np.int64), self.observed_differences
+        for p, m, (a, b) in self.iter_trial_scores(run=run, first=first, n_trials=n_trials):
+            count_scores(a, b, np.full(len(a), self.trial_slack), observed[p, m], counts[p, m])
+        return Tally(n_trials, counts)
+
+    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
+        """Return both systems' scores after each trial's swaps, under the first metric, (n_pairs, 2, n_trials)."""
+        blocks: list[list[Floats]] = [[np.empty((2, 0))] for _ in range(self.shape[0])]
+        for p, m, scores in self.iter_trial_scores(run=run, first=first, n_trials=n_trials):
+            if m == 0:
+                blocks[p].append(scores)
+        return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
+
+    def estimate_swap_deviations(self) -> Floats:
+        """Estimate each difference's standard deviation under swaps from the first trials, (n_pairs, n_metrics)."""
+        squares = np.zeros(self.shape)
+        for p, m, (a, b) in self.iter_trial_scores(run=0, first=0, n_trials=self.deviation_trials):
+            squares[p, m] += float(((a - b) ** 2).sum())  # the mean of the differences after swaps is about 0
+        return np.sqrt(squares / self.deviation_trials)
+
+    def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, RescoredPanel]]:
+        """Yield each of some pairs with the panel whose trials are all its arrangements under one metric."""
+        for row in rows.tolist():
+            yield np.array([row]), self.build_enumeration(row, column)
+
+
+def number_bits(units: Integers, n_units: int) -> Integers:
+    """Return the bit of each address in an enumeration of some units, -1 for other units, shape (n_units,)."""
+    bit_of = np.full(n_units, -1, np.int64)
+    bit_of[units] = np.arange(len(units))
+    return bit_of
+
+
+def draw_item_swaps(key: Key, index: Integers, *, run: int, first: int, n_trials: int, enumerated: bool) -> Bools:
+    """Return which items each trial swaps, shape (n_trials, n_items).
+
+    `index` has the address of each item's unit, or if all arrangements are counted, its bit or -1.
+    """
+    if enumerated:
+        trials = np.arange(first, first + n_trials, dtype=np.int64)[:, None]
+        return np.asarray((trials >> np.maximum(index, 0) & 1).astype(np.bool_) & (index >= 0))
+    n_units = int(index.max(initial=-1)) + 1
+    return draw_swap_bits(key, run=run, first=first, n_trials=n_trials, n_units=n_units)[:, index]

@@ -14,6 +14,7 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.kernels.blas import limit_blas_threads
+from sigdask.randomization.kernels.ranks import sum_ranks
 from sigdask.randomization.panels.cells import STATISTIC_CODES, AgreementCells, compute_wins, draw_signs
 
 LANES = 128
@@ -107,7 +108,7 @@ class SortingCounter:
     _entries: dict[tuple[int, int], NDArray[np.int32]] = field(default_factory=dict)
 
     def get_entries(self, pair: tuple[int, int]) -> NDArray[np.int32]:
-        """Return the sorted scores of a pair, as `kernels.count_spearman` takes them; the last are cached."""
+        """Return the sorted scores of a pair, as `kernels.count_orders` takes them; the last are cached."""
         if pair not in self._entries:
             cells, n = self.cells, len(self.cells.human)
             values = cells.scores[:, list(pair)].ravel()
@@ -117,25 +118,41 @@ class SortingCounter:
             self._entries[pair] = np.array([order, levels], np.int32).reshape(2, 2 * n)
         return self._entries[pair]
 
+    def average(self, values: Floats, scores: Floats) -> None:
+        """Write means over groups and sets of values, shape (2, n_trials, n_groups), to scores, (2, n_trials)."""
+        kernels.average_trials(values, self.cells.sets, self.cells.n_sets, self.is_zero, scores)
+
 
 @dataclass(frozen=True)
 class SpearmanCounter(SortingCounter):
     """Counts rank correlations."""
 
     @cached_property
-    def _ranks(self) -> tuple[Floats, Floats]:
+    def _ranks(self) -> list[Integers]:
+        """Human ranks within each group, doubled and centred."""
         cells = self.cells
-        parts = [
-            kernels.rank_values(cells.human[a:b], 0.0) for a, b in zip(cells.starts, cells.starts[1:], strict=False)
-        ]
-        return _centre_groups(cells, np.concatenate(parts))
+        parts = (cells.human[a:b] for a, b in zip(cells.starts, cells.starts[1:], strict=False))
+        return [np.rint(2 * kernels.rank_values(part, 0.0)).astype(np.int64) - len(part) - 1 for part in parts]
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
-        cells, (ranks, squares) = self.cells, self._ranks
-        shared = cells.starts, ranks, squares, cells.sets, cells.n_sets, self.is_zero
-        for p, (i, j) in enumerate(pairs.tolist()):
-            kernels.count_spearman(swaps, self.get_entries((i, j)), *shared, scores[p])
+        n_trials, n_cells = swaps.shape
+        room = np.zeros((n_trials, -(-n_cells // 32) * 4), np.uint8)
+        room[:, : -(-n_cells // 8)] = np.packbits(swaps, axis=1, bitorder="little")
+        words = np.ascontiguousarray(room.view("<u4").T)
+        products, squares = np.empty((2, 2, n_trials))
+        values = np.empty((2, n_trials, len(self.cells.sets)))
+        for p, pair in enumerate(pairs.tolist()):
+            codes, levels = self.get_entries(tuple(pair)).astype(np.int64)
+            for g, ranks in enumerate(self._ranks):
+                start = self.cells.starts[g]
+                entries, level = codes[2 * start :][: 2 * len(ranks)], levels[2 * start :][: 2 * len(ranks)]
+                ties = np.flatnonzero(np.concatenate([[True], level[1:] != level[:-1], [True]]))
+                sum_ranks(words, entries, ties, ranks[(entries >> 1) - start], products, squares)
+                below = np.sqrt(squares * float((ranks**2).sum()))
+                is_defined = below > 0
+                values[:, :, g] = np.where(is_defined, products / np.where(is_defined, below, 1.0), np.nan)
+            self.average(values, scores[p])
 
 
 @dataclass(frozen=True)
@@ -160,14 +177,12 @@ class OrderCounter(SortingCounter):
         n_lanes = min(LANES, max(16, MAX_COUNTS // int(sizes.max())))
         for start in range(0, len(swaps), n_lanes):
             block = swaps[start : start + n_lanes]
-            swapped, counted = np.zeros((len(levels), len(block) + 1), np.int32), np.empty((2, len(block)))
+            swapped, values = np.zeros((len(levels), len(block) + 1), np.int32), np.empty((2, len(block), len(sizes)))
             swapped[:, :-1] = block.T
-            for p, (i, j) in enumerate(pairs.tolist()):
-                kernels.count_orders(
-                    self.is_accuracy, swapped, self.get_entries((i, j)), cells.starts, levels, sizes, tied, cells.sets,
-                    cells.n_sets, self.is_zero, counted,
-                )  # fmt: skip
-                scores[p, :, start : start + n_lanes] = counted
+            for p, pair in enumerate(pairs.tolist()):
+                entries = self.get_entries(tuple(pair))
+                kernels.count_orders(self.is_accuracy, swapped, entries, cells.starts, levels, sizes, tied, values)
+                self.average(values, scores[p, :, start : start + n_lanes])
 
 
 @dataclass(frozen=True)
@@ -266,21 +281,9 @@ class SoftAccuracyCounter:
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
-        is_opponent = np.zeros((self.cells.scores.shape[1],) * 2, np.bool_)
-        is_opponent[pairs, pairs[:, ::-1]] = True
-        starts = np.append(0, is_opponent.sum(axis=1).cumsum())
-        opponents = np.nonzero(is_opponent)[1]
         with limit_blas_threads():
             for here, minus, whole, sums, slack, human in self._sets:
-                moved, own_minus, own_sums = (
-                    np.empty_like(sums),
-                    np.empty_like(minus),
-                    np.empty(sums.shape[1:], np.float32),
-                )
-                for t, swapped in enumerate(swaps[:, here].reshape(len(swaps), len(whole), -1)):
-                    for i, row in enumerate(swapped):
-                        cells = np.flatnonzero(row)
-                        own = np.take(minus, cells, axis=0, out=own_minus[: len(cells)], mode="clip")
-                        moved[i] = np.matmul(whole[i][:, cells], own, out=own_sums)
-                    kernels.count_soft_accuracy(moved, sums, slack, human, pairs, opponents, starts, scores[:, :, t])
+                for t, swapped in enumerate(swaps[:, here].reshape(len(swaps), len(whole), 1, -1)):
+                    moved = ((whole * swapped).reshape(-1, len(minus)) @ minus).astype(np.int32)
+                    kernels.count_soft_accuracy(moved.reshape(sums.shape), sums, slack, human, pairs, scores[:, :, t])
         scores /= self.cells.n_sets

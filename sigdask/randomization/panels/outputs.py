@@ -16,12 +16,11 @@ from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.user import check_repeatable
-from sigdask.randomization.kernels.scored import count_scores
-from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels import RescoredPanel, draw_item_swaps, number_bits
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_outputs
 from sigdask.randomization.panels.sums import Pair, SwapUnits
-from sigdask.randomization.stream import Key, draw_swap_bits
-from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
+from sigdask.randomization.stream import Key
+from sigdask.randomization.tallies import CountingMethod
 
 ENUMERATED_UNITS = 12
 """Maximum number of discordant units for which a metric of whole outputs is enumerated."""
@@ -36,7 +35,7 @@ SWAPS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class OutputsPanel(ComparedPanel):
+class OutputsPanel(RescoredPanel):
     """Two systems' whole outputs under one metric computed by a function.
 
     Attributes
@@ -115,13 +114,6 @@ class OutputsPanel(ComparedPanel):
         """Observed scores, shape (2, 1)."""
         return np.array([[s] for s in self.score(np.zeros(len(self.a), np.bool_))])
 
-    @cached_property
-    def difference(self) -> float:
-        """Observed difference. The scores are computed again, because a random metric cannot be tested."""
-        a, b = self.scores[:, 0].tolist()
-        check_repeatable(self.metric.name, (a, b), self.score(np.zeros(len(self.a), np.bool_)))
-        return float(a - b)
-
     def score(self, swapped: Bools) -> tuple[float, float]:
         """Return the scores of both systems after the items marked in `swapped`, shape (n_items,), are swapped."""
         gold = None if self.gold is None else self.gold.tolist()
@@ -147,36 +139,26 @@ class OutputsPanel(ComparedPanel):
             raise InputError(f"metric {name!r} returned {score}")
         return score
 
-    def iter_swaps(self, *, run: int, first: int, n_trials: int) -> Iterator[Bools]:
-        """Yield which items are swapped, trial by trial."""
-        if self.enumerated:
-            for trial in range(first, first + n_trials):
-                yield (self.index >= 0) & ((trial >> np.maximum(self.index, 0)) & 1).astype(np.bool_)
-            return
-        bits = draw_swap_bits(self.key, run=run, first=first, n_trials=n_trials, n_units=self.n_units)
-        for row in bits:
-            yield row[self.index]
-
     @property
     def extent(self) -> tuple[int, int]:
         """Numbers of items and units, concordant ones included."""
         return len(self.a), len(np.unique(self.index))
 
-    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of the pair in a range of trials, the same on any machine and in any partition."""
-        [(a, b)] = self.compute_trial_scores(run=run, first=first, n_trials=n_trials)
-        counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        count_scores(a, b, np.zeros_like(a), self.difference, counts[0, 0])
-        return Tally(n_trials, counts)
+    @cached_property
+    def observed_differences(self) -> Floats:
+        """Observed difference, shape (1, 1). Scores are computed again, because a random metric cannot be tested."""
+        scores = tuple(self.scores[:, 0].tolist())
+        check_repeatable(self.metric.name, scores, self.score(np.zeros(len(self.a), np.bool_)))
+        return np.array([[scores[0] - scores[1]]])
 
-    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
-        """Return the scores of both systems after the swaps of each trial, shape (1, 2, n_trials)."""
-        scores = np.empty((1, 2, n_trials))
-        for start in range(0, n_trials, SWAPS):
-            n_block = min(SWAPS, n_trials - start)
-            for k, swapped in enumerate(self.iter_swaps(run=run, first=first + start, n_trials=n_block)):
-                scores[0, :, start + k] = self.score(swapped)
-        return scores
+    def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
+        """Yield the pair with the scores of both systems after the swaps of some trials, shape (2, n_some)."""
+        for start in range(first, first + n_trials, SWAPS):
+            n_block = min(SWAPS, first + n_trials - start)
+            swaps = draw_item_swaps(
+                self.key, self.index, run=run, first=start, n_trials=n_block, enumerated=self.enumerated
+            )
+            yield 0, 0, np.array([self.score(swapped) for swapped in swaps]).T
 
     def compute_digests(self) -> Digests:
         """Return the digest of the pair, shape (1, 1)."""
@@ -185,11 +167,6 @@ class OutputsPanel(ComparedPanel):
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
         """Return content hashes of the outputs of both systems, shape (1, 2)."""
         return np.array([[hash_outputs(outputs, self.gold, self.index) for outputs in (self.a, self.b)]])
-
-    def estimate_swap_deviations(self) -> Floats:
-        """Estimate the standard deviation of the difference under swaps from the first trials, shape (1, 1)."""
-        [(a, b)] = self.compute_trial_scores(run=0, first=0, n_trials=self.deviation_trials)
-        return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # the mean of the differences after swaps is about 0
 
     @property
     def pair_scores(self) -> Floats:
@@ -200,15 +177,9 @@ class OutputsPanel(ComparedPanel):
         """Return the panel itself, which has one pair and one metric."""
         return self
 
-    def iter_enumerations(self, rows: Integers, _column: int = 0) -> Iterator[tuple[Integers, OutputsPanel]]:
-        """Yield the pair with the panel whose trials are all arrangements of its discordant units."""
-        yield rows, self.build_enumeration()
-
-    def build_enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
+    def build_enumeration(self, _row: int = 0, _column: int = 0) -> OutputsPanel:
         """Return the panel whose trials are all arrangements of the discordant units. The arguments are ignored."""
-        bit_of = np.full(self.n_units, -1, np.int64)
-        bit_of[self.discordant_units] = np.arange(len(self.discordant_units))
-        return replace(self, index=bit_of[self.index], enumerated=True)
+        return replace(self, index=number_bits(self.discordant_units, self.n_units)[self.index], enumerated=True)
 
 
 def _describe_items(items: list[Any] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -74,10 +74,9 @@ class RankPanel(OutputsPanel):
         return self._score(np.zeros((self.n_words, 1), np.uint32))
 
     @property
-    def difference(self) -> float:
-        """Observed difference. No user's function computes it, which could be random."""
-        a, b = self.scores[:, 0].tolist()
-        return float(a - b)
+    def observed_differences(self) -> Floats:
+        """Observed difference, shape (1, 1). No user's function computes it, which could be random."""
+        return self.scores[:1] - self.scores[1:]
 
     @property
     def n_words(self) -> int:
@@ -116,19 +115,16 @@ class RankPanel(OutputsPanel):
         ranks, starts = np.column_stack([self.a, self.b]), np.array([0, len(self.gold)])
         return OrderCounter(AgreementCells(self.gold, ranks, self.index, starts, np.zeros(1, np.int64)), is_zero=True)
 
-    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
-        """Return the scores of both systems after the swaps of each trial, shape (1, 2, n_trials)."""
-        scores = np.empty((1, 2, n_trials))
-        for start in range(0, n_trials, SLAB):
-            n_block = min(SLAB, n_trials - start)
-            words = np.empty((self.n_words // 4, 4, n_block), np.uint32)
+    def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
+        """Yield the pair with the scores of both systems after the swaps of some trials, shape (2, n_some)."""
+        for start in range(first, first + n_trials, SLAB):
+            words = np.empty((self.n_words // 4, 4, min(SLAB, first + n_trials - start)), np.uint32)
             for column, block in enumerate(words):
                 if self.enumerated:
-                    fill_counting_words(first + start, block)
+                    fill_counting_words(start, block)
                 else:
-                    fill_swap_words(self.key, run, first + start, column, block)
-            scores[0, :, start : start + n_block] = self._score(words.reshape(self.n_words, n_block))
-        return scores
+                    fill_swap_words(self.key, run, start, column, block)
+            yield 0, 0, self._score(words.reshape(self.n_words, -1))
 
     @property
     def zero_division_scores(self) -> Floats:

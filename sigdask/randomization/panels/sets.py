@@ -20,22 +20,21 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.kernels.sets import count_terms, score_counts, transpose_blocks
-from sigdask.randomization.panels import ComparedPanel
+from sigdask.randomization.panels import RescoredPanel, number_bits
 from sigdask.randomization.panels.build import number_by_items
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_content, hash_terms, mix_bits
 from sigdask.randomization.panels.scored_sums import build_empty
 from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
 from sigdask.randomization.stream import COLUMN, Key, fill_counting_words, fill_swap_words
-from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
+from sigdask.randomization.tallies import CountingMethod
 
 DEVIATION_TRIALS = 4096
 """Trials that estimate the deviation of a set metric, to 1.1 %."""
 
 
 @dataclass(frozen=True, eq=False)
-class PresencePanel(ComparedPanel):
+class PresencePanel(RescoredPanel):
     """Systems of one test set with pairs and set metrics that share swaps; arrays only.
 
     Attributes
@@ -72,29 +71,19 @@ class PresencePanel(ComparedPanel):
 
     manner: ClassVar[CountingMethod] = CountingMethod()
     kind: ClassVar[str] = "a score of sets"
+    deviation_trials: ClassVar[int] = DEVIATION_TRIALS
 
     @property
     def extent(self) -> tuple[int, int]:
         """Numbers of items and units, concordant ones included."""
         return self.n_items, self.n_units
 
-    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of each pair and metric in a range of trials, the same on any machine, in any partition."""
-        counts = np.zeros((*self.shape, len(TAILS)), np.int64)
+    def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
+        """Yield pairs and metrics, each with both systems' scores after the swaps of some trials, shape (2, n_some)."""
         n_gold = int(self.totals[0, 2])
-        observed = self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]]  # (n_pairs, n_metrics)
         for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
             for m, metric in enumerate(self.metrics):
-                a, b = compute_scores(term_counts, n_gold, metric.form)
-                count_scores(a, b, np.zeros_like(a), observed[p, m], counts[p, m])
-        return Tally(n_trials, counts)
-
-    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
-        """Return both systems' scores after each trial's swaps, under the first metric, (n_pairs, 2, n_trials)."""
-        blocks: list[list[Floats]] = [[] for _ in self.pairs]
-        for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
-            blocks[p].append(compute_scores(term_counts, int(self.totals[0, 2]), self.metrics[0].form))
-        return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
+                yield p, m, compute_scores(term_counts, n_gold, metric.form)
 
     def compute_digests(self) -> Digests:
         """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
@@ -107,16 +96,6 @@ class PresencePanel(ComparedPanel):
         n = max(self.n_units, 1)
         system_hashes = [hash_terms(self.terms[held // n], self.addresses[held % n]) for held in self.holdings]
         return mix_bits(np.array(system_hashes, np.uint64) ^ gold_hash)[self.pairs]
-
-    def estimate_swap_deviations(self) -> Floats:
-        """Estimate each difference's standard deviation under swaps from the first trials, (n_pairs, n_metrics)."""
-        squares = np.zeros(self.shape)
-        n_gold = int(self.totals[0, 2])
-        for p, terms in iter_distinct_terms(self, run=0, first=0, n_trials=DEVIATION_TRIALS):
-            for m, metric in enumerate(self.metrics):
-                a, b = compute_scores(terms, n_gold, metric.form)
-                squares[p, m] += float(((a - b) ** 2).sum())
-        return np.sqrt(squares / DEVIATION_TRIALS)
 
     @property
     def pair_scores(self) -> Floats:
@@ -166,22 +145,14 @@ class PresencePanel(ComparedPanel):
 
     def build_enumeration(self, pair: int, metric: int) -> PresencePanel:
         """Return the panel of one pair under one metric, whose trials are all arrangements."""
-        units = self.find_discordant_units(pair)
-        addresses = np.full(self.n_units, -1, np.int64)
-        addresses[units] = np.arange(len(units))
         return replace(
             self,
-            addresses=addresses,
+            addresses=number_bits(self.find_discordant_units(pair), self.n_units),
             holdings=tuple(self.holdings[system] for system in self.pairs[pair]),
             pairs=np.array([[0, 1]]),
             metrics=(self.metrics[metric],),
             enumerated=True,
         )
-
-    def iter_enumerations(self, rows: Integers, column: int) -> Iterator[tuple[Integers, PresencePanel]]:
-        """Yield each of some pairs with the panel whose trials are all its arrangements under one metric."""
-        for row in rows:
-            yield np.array([row]), self.build_enumeration(int(row), column)
 
     def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> PresencePanel:
         """Return the panel of some of its pairs and metrics."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
-from sigdask.metrics.forms import Bleu, Formula, Ratios
-from sigdask.randomization.kernels.scored import count_linear, get_parameters, write_scores
+from sigdask.metrics.forms import Formula, Ratios
+from sigdask.randomization.kernels.scored import BLEU, TILE, count_linear, score_pair
 from sigdask.randomization.kernels.sums import get_layout
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits
@@ -142,7 +142,7 @@ def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones(
     out, other = np.empty((2, len(sums)))
     total, x = 50 + 7 * np.arange(10.0), build_rng(1).integers(0, 50, sums.T.shape).astype(float)
     moved = np.stack([x, sums.T - total[:, None] + x])
-    write_scores(*get_parameters(Bleu()), moved, np.stack([total, total]), np.array([0, 1]), out, other)
+    score_pair(BLEU, 0.0, moved, np.stack([total, total]), np.array([0, 1]), out, other, np.empty((2, TILE)))
     shortness = np.exp(1 - 14 / 13)
     parts = ((5 / 13, 1 / 24, 1 / 44, 1 / 80), (5 / 13, 2 / 12, 1 / 22, 1 / 40), (7 / 13, 4 / 12, 2 / 11, 1 / 10))
     assert out == pytest.approx([0.0, *(100 * shortness * np.prod(p) ** 0.25 for p in parts)], rel=1e-12)
