@@ -30,8 +30,7 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.randomization.influence import compute_effects, compute_unit_contributions
-from sigdask.randomization.panels.agreement import AGREEMENTS, AgreementPanel
-from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.agreement import DecisionPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
@@ -122,7 +121,7 @@ def iter_null_distributions(
 
     Parameters
     ----------
-    panel : Panel, PresencePanel or OutputsPanel
+    panel : Panel or RescoredPanel
         The panel that was counted.
     rows, column
         Indices of the pairs and of the metric in the panel.
@@ -148,7 +147,7 @@ def iter_null_distributions(
 
 def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
     """Return the maximum number of trials to draw for a pair's null distribution, the same on any machine."""
-    if isinstance(panel, (OutputsPanel, AgreementPanel)):
+    if not isinstance(panel, Panel | PresencePanel):
         return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
     size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
     return int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
@@ -559,7 +558,7 @@ class _PanelComparisons:
             for k, (null, row, index) in enumerate(entries):
                 shares = None
                 deciding: tuple[UnitDetails, ...] = ()
-                if not isinstance(panel, (OutputsPanel, *AGREEMENTS)):
+                if isinstance(panel, Panel | PresencePanel) and not isinstance(panel, DecisionPanel):
                     shares = UnitShares.from_panel(panel, row, column)
                     pair = int(comparisons.a[index]), int(comparisons.b[index])
                     selection = pair, comparisons.get_metric(index), comparisons.get_mask(index)

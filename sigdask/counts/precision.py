@@ -433,6 +433,11 @@ class ScoreScale:
         digits = None if rounding else _find_places(values, len(values))
         return ScoreScale(digits, math.frexp(largest)[1] if largest else ZERO_EXPONENT, rounding)
 
+    def widen(self, other: ScoreScale) -> ScoreScale:
+        """Return the scale of the scores of two systems."""
+        digits = None if self.digits is None or other.digits is None else max(self.digits, other.digits)
+        return ScoreScale(digits, max(self.exponent, other.exponent), max(self.rounding, other.rounding))
+
 
 def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | None = None) -> Lattice:
     """Return the lattice on which the scores of two systems are compared.

@@ -17,7 +17,6 @@ from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.families.deviations import compute_contributions, compute_resolution, compute_swap_deviations
 from sigdask.randomization.kernels.differences import raise_maxima, raise_scaled
-from sigdask.randomization.kernels.sums import get_layout
 from sigdask.randomization.panels.build import FamilyMember, iter_chunks
 from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
@@ -27,11 +26,8 @@ from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 CHUNK = 16
 """Hypotheses whose differences are computed at a time, so that they stay in the L2 cache."""
 
-ALL_SLABS_BYTES = 2**27
-"""Maximum bytes of the slabs of all panels of a family, one for each panel."""
-WORD_BYTES, SUM_BYTES = 16, 8
-"""Bytes of a trial: of its swap word, and of a sum in each column."""
-
+MIN_TRIALS = 1024
+"""Least number of trials of a slab; the slabs of all panels of a family are in memory together."""
 
 ORDERED_BITS = 40
 """Bits that decide the order of statistics. Statistics with equal bits are tied, on every machine."""
@@ -201,11 +197,7 @@ class MaxTFamily(WholePanel):
         Westfall & Young 1993, "Resampling-based multiple testing", algorithm 2.8.
         """
         panels, counts = self.panels, np.zeros((len(self.parts), len(FAMILY_TAILS)), np.int64)
-        trial_bytes = sum(
-            WORD_BYTES + get_layout(panel).n_columns * SUM_BYTES + panel.totals.nbytes for panel in panels
-        )
-        max_trials = max(ALL_SLABS_BYTES // trial_bytes // 256 * 256, 1024)
-        size = min(n_trials, max_trials, *(compute_slab_size(panel) for panel in panels))
+        size = min(n_trials, *(max(compute_slab_size(panel) // len(panels), MIN_TRIALS) for panel in panels))
         streams = [iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in panels]
         index_of = {id(panel): k for k, panel in enumerate(panels)}
         add = _add_integers if self.is_integral else _add_floats

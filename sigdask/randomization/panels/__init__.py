@@ -8,7 +8,8 @@ count the trials whose difference is at least as extreme as the observed one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Protocol
+from dataclasses import fields
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,24 +38,19 @@ class AnyPanel(Protocol):
     @property
     def enumerated(self) -> bool:
         """Whether its trials are all arrangements instead of random ones."""
-        ...
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of pairs and metrics; for a family, the number of hypotheses and 1."""
-        ...
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
-        ...
 
     def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None, /) -> AnyPanel:
         """Return the panel of some of its pairs and metrics; a family returns itself."""
-        ...
 
     def compute_digests(self) -> NDArray[np.void]:
         """Return a digest of the content of each pair and metric; of a family as a whole, shape (1, 1)."""
-        ...
 
 
 class ComparedPanel(AnyPanel, Protocol):
@@ -74,36 +70,29 @@ class ComparedPanel(AnyPanel, Protocol):
     @property
     def extent(self) -> tuple[int, int]:
         """Numbers of items and units, concordant ones included."""
-        ...
 
     @property
     def n_discordant(self) -> Integers:
         """Number of units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
-        ...
 
     def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None, /) -> ComparedPanel:
         """Return the panel of some of its pairs and metrics."""
-        ...
 
     def hash_contents(self, column: int, /) -> NDArray[np.uint64]:
         """Return content hashes of both systems of each pair, from what one metric uses, shape (n_pairs, 2)."""
-        ...
 
     def iter_enumerations(self, rows: Integers, column: int, /) -> Iterator[tuple[Integers, AnyPanel]]:
         """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric.
 
         The pairs of a group have equally many discordant units. They are the rows of its panel, in this order.
         """
-        ...
 
     def estimate_swap_deviations(self) -> Floats:
         """Return the standard deviation of each difference under swaps, shape (n_pairs, n_metrics)."""
-        ...
 
     @property
     def pair_scores(self) -> Floats:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
-        ...
 
     @property
     def tie_widths(self) -> Floats:
@@ -132,6 +121,13 @@ class ComparedPanel(AnyPanel, Protocol):
         return 0.0
 
 
+class Uncached:
+    """Base of dataclasses that are pickled without cached properties, which are computed again when needed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
 class RescoredPanel(ComparedPanel):
     """Base of panels whose trials score both systems of each pair anew, because a score is no sum over units.
 
@@ -148,6 +144,10 @@ class RescoredPanel(ComparedPanel):
 
     def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
         """Yield pairs and metrics, each with both systems' scores after the swaps of some trials, shape (2, n_some)."""
+        raise NotImplementedError
+
+    def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None, /) -> RescoredPanel:
+        """Return the panel of some of its pairs and metrics."""
         raise NotImplementedError
 
     def build_enumeration(self, row: int, column: int, /) -> RescoredPanel:

@@ -32,7 +32,6 @@ class Counter(Protocol):
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
-        ...
 
 
 def build_counter(metric: BoundAgreement, cells: AgreementCells) -> Counter:

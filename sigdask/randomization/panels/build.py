@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -214,18 +215,8 @@ def build_joint_panel(
     scales = _find_scales(fields, _list_rounding([metric], counts), counts)
     lattices = []
     for f in range(len(fields)):
-        system_scales = [scales[f][s] for s in systems] if f in scales else []
-        digits = (
-            None
-            if any(s.digits is None for s in system_scales)
-            else max((s.digits or 0 for s in system_scales), default=0)
-        )
-        widest = ScoreScale(
-            digits,
-            max((s.exponent for s in system_scales), default=0),
-            max((s.rounding for s in system_scales), default=0.0),
-        )
-        lattices.append(choose_lattice(widest, widest, counts.n_items) if system_scales else INTEGER_LATTICE)
+        widest = reduce(ScoreScale.widen, (scales[f][s] for s in systems)) if f in scales else None
+        lattices.append(INTEGER_LATTICE if widest is None else choose_lattice(widest, widest, counts.n_items))
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
     return _build_panel(units, fields, lattices, pairs, (bound,), mask)
 

@@ -29,6 +29,7 @@ from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf
 from sigdask.metrics.transport import is_user_function
+from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import SCHEME
 
@@ -94,14 +95,10 @@ class WholePanel:
         return digest_values([self])
 
 
-class ResampledPanel(WholePanel):
-    """Base of whole panels that are never enumerated and whose cached arrays are not sent to workers."""
+class ResampledPanel(Uncached, WholePanel):
+    """Base of whole panels that are never enumerated."""
 
     enumerated: ClassVar[bool] = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without cached arrays, which are recomputed when needed."""
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
 STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -7,7 +7,7 @@ DeLong & Clarke-Pearson (1988). Of many units, random groups of equal size are l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
+from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.agreement import AgreementPanel
 from sigdask.randomization.panels.cells import score_cells
 from sigdask.randomization.panels.digests import mix_bits
@@ -27,7 +28,7 @@ MAX_GROUPS = {OutputsPanel: 200, RankPanel: 1000, AgreementPanel: 100}
 
 
 @dataclass(frozen=True, eq=False)
-class JackknifePanel:
+class JackknifePanel(Uncached):
     """A panel of scores that are not sums, as far as its units contribute to them.
 
     Attributes
@@ -39,10 +40,6 @@ class JackknifePanel:
     panel: OutputsPanel | AgreementPanel
 
     linear: ClassVar[tuple[bool, ...]] = (False,)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without cached contributions, which are recomputed when needed."""
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
@@ -61,7 +58,7 @@ class JackknifePanel:
     @property
     def pairs(self) -> Integers:
         """Indices of the systems compared, shape (n_pairs, 2)."""
-        return self.panel.pairs if isinstance(self.panel, AgreementPanel) else np.array([[0, 1]])
+        return self.panel.pairs
 
     @property
     def differences(self) -> Floats:
@@ -96,8 +93,6 @@ class JackknifePanel:
 
     def _score(self, kept: Bools) -> Floats:
         """Return the scores of the systems on some of the items or cells, shape (n_systems,)."""
-        panel = self.panel
-        if isinstance(panel, AgreementPanel):
-            return score_cells(panel.cells.select(kept), panel.metric)
-        gold = None if panel.gold is None else panel.gold[kept]
-        return replace(panel, a=panel.a[kept], b=panel.b[kept], gold=gold, index=panel.index[kept]).scores[:, 0]
+        if isinstance(self.panel, AgreementPanel):
+            return score_cells(self.panel.cells.select(kept), self.panel.metric)
+        return self.panel.select_items(kept).scores[:, 0]

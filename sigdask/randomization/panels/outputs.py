@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +172,16 @@ class OutputsPanel(RescoredPanel):
     def pair_scores(self) -> Floats:
         """Observed scores of both systems, shape (1, 1, 2)."""
         return self.scores[:, 0].reshape(1, 1, 2)
+
+    @property
+    def pairs(self) -> Integers:
+        """Indices of the two systems, shape (1, 2)."""
+        return np.array([[0, 1]])
+
+    def select_items(self, items: Bools | Integers) -> Self:
+        """Return the panel of some items, given by a mask or by indices, which may be repeated."""
+        gold = None if self.gold is None else self.gold[items]
+        return replace(self, a=self.a[items], b=self.b[items], gold=gold, index=self.index[items])
 
     def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> OutputsPanel:
         """Return the panel itself, which has one pair and one metric."""

@@ -21,7 +21,7 @@ from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels.sets import count_terms, score_counts, transpose_blocks
-from sigdask.randomization.panels import RescoredPanel, number_bits
+from sigdask.randomization.panels import RescoredPanel, Uncached, number_bits
 from sigdask.randomization.panels.build import number_by_items
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_content, hash_terms, mix_bits
 from sigdask.randomization.panels.scored_sums import build_empty
@@ -34,7 +34,7 @@ DEVIATION_TRIALS = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class PresencePanel(RescoredPanel):
+class PresencePanel(Uncached, RescoredPanel):
     """Systems of one test set with pairs and set metrics that share swaps; arrays only.
 
     Attributes
@@ -138,6 +138,16 @@ class PresencePanel(RescoredPanel):
         counts = [[len(self.find_discordant_units(pair))] * len(self.metrics) for pair in range(len(self.pairs))]
         return np.array(counts, np.int64).reshape(self.shape)
 
+    @cached_property
+    def layout(self) -> SetLayout:
+        """The terms, arranged for counting."""
+        pairs = range(len(self.pairs))
+        units = [self.find_discordant_units(pair) for pair in pairs]
+        swapped = self.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
+        columns = np.unique(swapped // COLUMN)
+        row_of = np.searchsorted(columns, self.addresses // COLUMN) * COLUMN + self.addresses % COLUMN
+        return SetLayout(columns, tuple(_build_pair_terms(self, pair, row_of) for pair in pairs))
+
     def find_discordant_units(self, pair: int) -> Integers:
         """Return the units in which the systems of a pair have different terms."""
         i, j = self.pairs[pair]
@@ -167,8 +177,6 @@ ROWS_BYTES = 2**19
 """Maximum bytes of the swap rows of one slab, so that they stay in the L2 cache."""
 
 WORD = 32
-
-_arrangements: WeakKeyDictionary[PresencePanel, SetLayout] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,20 +233,6 @@ class SetLayout:
         return WORD * int(np.clip(words // 8 * 8, 8, 128))
 
 
-def get_arrangement(panel: PresencePanel) -> SetLayout:
-    """Return a panel's layout for counting, which is built once and cached as long as the panel lives."""
-    cached = _arrangements.get(panel)
-    if cached is None:
-        pairs = range(len(panel.pairs))
-        units = [panel.find_discordant_units(pair) for pair in pairs]
-        swapped = panel.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
-        columns = np.unique(swapped // COLUMN)
-        row_of = np.searchsorted(columns, panel.addresses // COLUMN) * COLUMN + panel.addresses % COLUMN
-        terms = tuple(_build_pair_terms(panel, pair, row_of) for pair in pairs)
-        cached = _arrangements[panel] = SetLayout(columns, terms)
-    return cached
-
-
 def _build_pair_terms(panel: PresencePanel, pair: int, row_of: Integers) -> PairTerms:
     a, b = (panel.holdings[system] for system in panel.pairs[pair])
     shared = np.intersect1d(a, b, assume_unique=True)
@@ -287,7 +281,7 @@ def iter_distinct_terms(
 
     For some trials, `counts[s, 0]` are the right terms of system s and `counts[s, 1]` all its terms; shape (2, 2, n).
     """
-    arranged = get_arrangement(panel)
+    arranged = panel.layout
     for start in range(first, first + n_trials, arranged.slab_size):
         size = min(arranged.slab_size, first + n_trials - start)
         rows = build_swap_rows(panel, arranged, run=run, first=start, n_words=-(-size // WORD))

@@ -15,6 +15,7 @@ significance tests for machine translation evaluation", EMNLP.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -96,7 +97,7 @@ class Bootstrap(ResampledPanel):
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows of counts over all metrics, and 1."""
-        return self.n_rows * len(self.panel.metrics), 1
+        return self.n_rows * self.panel.shape[1], 1
 
     @property
     def n_rows(self) -> int:
@@ -154,7 +155,7 @@ AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapOutputs(ResampledPanel):
+class BootstrapOutputs(Bootstrap):
     """The bootstrap of two systems under a metric of whole outputs, counted in cells.
 
     Rows of counts are the difference a - b, the score of a and the score of b.
@@ -163,28 +164,22 @@ class BootstrapOutputs(ResampledPanel):
     ----------
     panel : OutputsPanel
         The outputs.
-    origins, ties, widths : float64 array, shape (3,)
-        As in `Bootstrap`.
     """
 
-    panel: OutputsPanel
-    origins: Floats
-    ties: Floats
-    widths: Floats
+    panel: OutputsPanel  # type: ignore[assignment]
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, grain=1, timed=2, vectorised=False)
-    shape: ClassVar[tuple[int, int]] = (3, 1)
+    n_rows: ClassVar[int] = 3
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
         return "bootstrap of outputs", self.panel, self.widths
 
     @staticmethod
-    def from_panel(panel: OutputsPanel) -> BootstrapOutputs:
+    def from_panel(panel: OutputsPanel) -> BootstrapOutputs:  # type: ignore[override]
         """Return the bootstrap of a panel, with widths of cells chosen from the size of the observed scores."""
-        origins = _stack_rows(panel.scores[:, 0])
-        sizes = np.abs(origins)
-        sizes[0] = sizes[1] + sizes[2]
+        a, b = panel.scores[:, 0]
+        origins, sizes = np.array([a - b, a, b]), np.array([abs(a) + abs(b), abs(a), abs(b)])
         return BootstrapOutputs(panel, origins, np.asarray(TIE * sizes), compute_widths(ASSUMED * sizes, sizes))
 
     @cached_property
@@ -194,31 +189,14 @@ class BootstrapOutputs(ResampledPanel):
         _, starts = np.unique(self.panel.index[order], return_index=True)
         return np.split(order, starts[1:])
 
-    def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count how many resampled values fall into each cell, for resamples `first` to `first + n_trials - 1`."""
-        counts = np.zeros((*self.shape, N_CELLS), np.int64)
-        values = np.stack(list(self._iter_values(run, first, n_trials)), axis=1)
-        add_to_histogram(values, self.origins, self.ties, self.widths, counts[:, 0])
-        return Tally(n_trials, counts)
-
-    def _iter_values(self, run: int, first: int, n_trials: int) -> Iterator[Floats]:
-        """Yield the difference and both scores of each resample."""
-        panel = self.panel
+    def _iter_scores(self, run: int, first: int, n_trials: int) -> Iterator[list[Floats]]:
+        """Yield the scores of some resamples, shape (2, n_some); NaN where resampled outputs have no score."""
+        panel, n_units = self.panel, len(self.items_by_unit)
         for start in range(first, first + n_trials, AT_ONCE):
-            n_block = min(AT_ONCE, first + n_trials - start)
-            for units in draw_units(panel.key, run=run, first=start, n_trials=n_block, n_units=len(self.items_by_unit)):
+            scores = np.full((2, min(AT_ONCE, first + n_trials - start)), np.nan)
+            drawn_units = draw_units(panel.key, run=run, first=start, n_trials=scores.shape[1], n_units=n_units)
+            for t, units in enumerate(drawn_units):
                 drawn = np.concatenate([self.items_by_unit[u] for u in units])
-                gold = None if panel.gold is None else panel.gold[drawn]
-                resampled = replace(panel, a=panel.a[drawn], b=panel.b[drawn], gold=gold, index=panel.index[drawn])
-                yield _stack_rows(_compute_scores(resampled))
-
-
-def _stack_rows(scores: Floats) -> Floats:
-    return np.array([scores[0] - scores[1], *scores])
-
-
-def _compute_scores(panel: OutputsPanel) -> Floats:
-    try:
-        return panel.scores[:, 0]
-    except InputError:  # a score that resampled outputs do not have
-        return np.full(2, np.nan)
+                with suppress(InputError):
+                    scores[:, t] = panel.select_items(drawn).scores[:, 0]
+            yield [scores]
