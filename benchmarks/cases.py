@@ -124,8 +124,7 @@ def _prepare_all_pairs(n_threads):
 def _prepare_family(method, n_threads):
     from sigdask.execution.clusters import connect
     from sigdask.execution.run import count_jobs
-    from sigdask.randomization.families.max_t import MaxTFamily
-    from sigdask.randomization.families.tukey import Relabelling
+    from sigdask.randomization.families import MaxTFamily, Relabelling
     from sigdask.randomization.panels.build import FamilyMember
     from sigdask.randomization.slabs import Job
 

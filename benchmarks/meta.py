@@ -22,7 +22,7 @@ from scipy.stats import kendalltau
 from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons, list_pairs
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
-from sigdask.randomization.kernels.blas import limit_blas_threads
+from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.panels.sums import SwapUnits
 
 N_SYSTEMS, N_SEGMENTS = 15, 100

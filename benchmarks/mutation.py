@@ -99,7 +99,7 @@ TARGETS = (
         "sigdask/randomization/tallies.py",
         (f"{RANDOMIZATION}/test_tallies.py", "tests/execution/test_tasks.py"),
     ),
-    Target("sigdask/randomization/families/max_t.py", (f"{RANDOMIZATION}/test_max_t.py", f"{RANDOMIZATION}/test_studentised.py")),
+    Target("sigdask/randomization/families/__init__.py", (f"{RANDOMIZATION}/test_max_t.py", f"{RANDOMIZATION}/test_studentised.py")),
     Target(
         "sigdask/randomization/kernels/scored.py",
         (f"{RANDOMIZATION}/kernels/test_exceedances.py",),

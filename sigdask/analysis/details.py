@@ -29,12 +29,11 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
-from sigdask.randomization.influence import compute_effects, compute_unit_contributions
+from sigdask.randomization.influence import PairPanel, compute_effects, compute_unit_contributions, iter_differences
 from sigdask.randomization.panels.agreement import DecisionPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
-from sigdask.randomization.trials import PairPanel, iter_differences
 from sigdask.results.columns import Subset
 from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, build_unit_data
 from sigdask.results.table import Table

@@ -28,7 +28,7 @@ from sigdask.execution.run import connect_once, count_with_options
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
-from sigdask.randomization.kernels.blas import limit_blas_threads
+from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.power import ObservedPair, PowerSamples, can_decide

@@ -3,6 +3,8 @@
 The contribution of a unit in the test is half of what the difference loses if only this unit is swapped. For a mean,
 the contributions sum to the difference. For other scores they do so only approximately. Users see another contribution:
 the unit's share of a sum, or the difference without the unit.
+
+Differences of a few pairs after swaps, trial by trial. Tallies count exceedances of these.
 """
 
 from __future__ import annotations
@@ -17,13 +19,17 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
-from sigdask.randomization.families.deviations import (
+from sigdask.randomization.panels import RescoredPanel
+from sigdask.randomization.panels.scored_sums import (
     MAX_NUMBERS,
+    ScoredSums,
     compute_contributions,
 )
-from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.slabs import iter_slabs
 
 AT_ONCE = 2**20
 """Unit sums that are scored at a time."""
@@ -159,7 +165,9 @@ def find_deciding(
         the sign changes without them, else the verdict does.
     """
     n_deciding, reverses = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
-    for batch in _iter_batches(panel, np.flatnonzero(panel.n_discordant[rows, metric] > 0)):
+    differing = np.flatnonzero(panel.n_discordant[rows, metric] > 0)
+    size = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
+    for batch in (differing[start : start + size] for start in range(0, len(differing), size)):
         d = compute_contributions(panel, metric, rows[batch].tolist())
         n_deciding[batch], reverses[batch] = _find_fewest(d, verdicts, batch)
         if not panel.linear[metric]:
@@ -167,11 +175,6 @@ def find_deciding(
                 batch[~_confirm_reversals(panel, metric, rows[batch], d, n_deciding[batch], reverses[batch])]
             ] = 0
     return n_deciding, reverses
-
-
-def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    size = max(1, MAX_NUMBERS // max(len(panel.addresses), 1))
-    yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp]) -> tuple[Integers, Bools]:
@@ -232,3 +235,67 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
     tail = scipy.special.ndtr(-z) + density * kurtosis / 24 * (z**3 - 3 * z)
     sides = np.where(side == 0, 2.0, 1.0)
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
+
+
+PairPanel = Panel | RescoredPanel
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialDifferences:
+    """The differences of one pair under one metric after swaps.
+
+    Attributes
+    ----------
+    observed : float
+        The observed difference, by the same steps.
+    differences : float64 array, shape (n_trials,)
+        Differences in the order of the trials.
+    extreme : bool array, shape (n_trials, 3)
+        Whether a tally counts each of them: T >= t, T <= t and |T| >= |t|, with ties.
+    """
+
+    observed: float
+    differences: Floats
+    extreme: Bools
+
+    @staticmethod
+    def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
+        """Return differences after swaps with marks of the exceedances among them; `tie` is the slack of each."""
+        tails = differences >= observed - tie, differences <= observed + tie, np.abs(differences) >= abs(observed) - tie
+        return TrialDifferences(observed, differences, np.column_stack(tails))
+
+
+def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[TrialDifferences]:
+    """Yield the differences after swaps of each pair of a panel under its first metric, pair by pair.
+
+    `panel.tally` counts the exceedances of the same trials. All differences are held in memory at once.
+
+    Parameters
+    ----------
+    panel : Panel or RescoredPanel
+        A panel of the wanted pairs.
+    n_trials, run, first : int
+        The trials.
+    """
+    if isinstance(panel, Panel):
+        yield from _iter_from_sums(panel, n_trials=n_trials, run=run, first=first)
+        return
+    scores = panel.compute_trial_scores(run=run, first=first, n_trials=n_trials)
+    for (a, b), observed in zip(scores, panel.observed_differences[:, 0].tolist(), strict=True):
+        tie = float(TIE) * (np.abs(a) + np.abs(b)) + panel.trial_slack
+        yield TrialDifferences.from_differences(observed, a - b, tie)
+
+
+def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[TrialDifferences]:
+    """Yield each pair's differences after swaps, for a panel of sums, whose pairs share the swaps of a trial."""
+    rows = np.arange(len(panel.pairs))
+    differences, tie = np.zeros((2, len(rows), n_trials))
+    observed, position = np.zeros(len(rows)), 0
+    for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials):
+        block = slice(position, position := position + slab.n_trials)
+        out, slack = np.zeros((2, len(rows), slab.n_trials))
+        slab.kernels[0].add(slab, rows, 1.0, out, slack)
+        differences[:, block], tie[:, block] = out, slack
+        observed = slab.get_observed(0)
+    for k in rows:
+        yield TrialDifferences.from_differences(float(observed[k]), differences[k], tie[k])

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, TIE
 from sigdask.metrics.forms import compute_gradient
-from sigdask.randomization.kernels.blas import limit_blas_threads
+from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.panels.build import SIDES
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.scored_sums import PanelMetric

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.randomization.kernels.differences import add_linear
 from sigdask.randomization.kernels.scored import (
     Parameters,
+    add_linear,
     add_scored,
     add_scores,
     count_linear,
@@ -109,11 +109,6 @@ class TrialSlab:
             self._prepared[m] = self.kernels[m].prepare(self)
         return self._prepared[m]
 
-    def sum_moved_fields(self, name: str, fields: list[int], weights: list[int], dtype: Any) -> NDArray[Any]:
-        """Return weighted sums of fields over the swapped units, minus the base system's, (n_systems, n_trials)."""
-        out = self.room.get_array(name, (len(self.panel.totals), self.n_trials), dtype)
-        return sum_fields(self.arranged, self.moved, fields, weights, out)
-
     def get_moved(self, s: int, f: int) -> Any:
         """Return one system's sums of a field over the swapped units, minus the base system's: (n_trials,), or 0."""
         column = self.arranged.column_of[s, f]
@@ -154,7 +149,8 @@ class LinearKernel:
         """Return the numerators over the swapped units, less the first system's, and over all units."""
         weights = list(self.form.numerators[0])
         dtype = slab.arranged.get_dtype(sum(map(abs, weights)))
-        moved = slab.sum_moved_fields(f"above {self.m}", self.fields, weights, dtype)
+        out = slab.room.get_array(f"above {self.m}", (len(slab.panel.totals), slab.n_trials), dtype)
+        moved = sum_fields(slab.arranged, slab.moved, self.fields, weights, out)
         return [moved], [slab.panel.compute_numerators(self.m, slab.panel.totals)]
 
     def count(self, slab: TrialSlab, counts: Integers) -> None:
@@ -178,10 +174,10 @@ class LinearKernel:
             Differences, and the slack within which they tie.
         """
         ((moved,), (totals,)), panel = slab.get_prepared(self.m), slab.panel
-        pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
+        pairs = panel.pairs[rows]
         observed = _subtract_pairs(totals, pairs).astype(np.float64)
         slack = panel.slack[rows, self.m].astype(np.float64)
-        add_linear(moved, pairs, observed, slack, weights * panel.compute_step_value(self.m), out, tie)
+        add_linear(moved, pairs, observed, slack, weight * panel.compute_step_value(self.m), out, tie)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ Other purposes use the words as follows:
 from __future__ import annotations
 
 import hashlib
+import itertools
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,24 +83,19 @@ def compute_stream_keys(seeds_and_names: Iterable[tuple[int, str]], units: Seque
         if seed < 0:
             raise InputError(f"seed = {seed}: must not be negative")
         digests.append((seed, hashlib.sha256(_prefix_length(canonicalize(name)))))
-    for part in _iter_unit_parts(units):
+    if isinstance(units, int):
+        parts: Iterable[bytes] = map(_prefix_length, (b"positions", units.to_bytes(8, "little")))
+    else:
+        parts = itertools.chain([_prefix_length(b"ids")], canonicalize_column(units).iter_framed())
+    for part in parts:
         for _, digest in digests:
             digest.update(part)
-    return [_seed_key(seed, digest.digest()) for seed, digest in digests]
-
-
-def _seed_key(seed: int, digest: bytes) -> Key:
-    low, high = np.random.SeedSequence([seed, *struct.unpack(">8I", digest)]).generate_state(2, np.uint32)
-    return int(low), int(high)
-
-
-def _iter_unit_parts(units: Sequence[str] | int) -> Iterator[Any]:
-    """Yield the bytes of units that are hashed for a key, each part after its length in bytes."""
-    if isinstance(units, int):
-        yield from (_prefix_length(part) for part in (b"positions", units.to_bytes(8, "little")))
-        return
-    yield _prefix_length(b"ids")
-    yield from canonicalize_column(units).iter_framed()
+    keys = []
+    for seed, digest in digests:
+        entropy = np.random.SeedSequence([seed, *struct.unpack(">8I", digest.digest())])
+        low, high = entropy.generate_state(2, np.uint32)
+        keys.append((int(low), int(high)))
+    return keys
 
 
 def _prefix_length(part: bytes) -> bytes:

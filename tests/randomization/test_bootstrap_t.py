@@ -9,6 +9,7 @@ from builders import build_rng
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
+from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.families.bootstrap_t import (
     OWN,
     STEP_DOWN,
@@ -16,7 +17,6 @@ from sigdask.randomization.families.bootstrap_t import (
     compute_lower_edges,
     find_critical_value,
 )
-from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember, PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_units

@@ -12,7 +12,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.metrics import black_box, find_metric, metric
 from sigdask.nightly.gate.rules import NonInferior, get_key
-from sigdask.randomization.families import deviations
+from sigdask.randomization.panels import scored_sums as deviations
 from sigdask.randomization.panels.sums import SwapUnits
 
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.families.max_t import CHUNK, MaxTFamily
-from sigdask.randomization.families.tukey import Relabelling
+from sigdask.randomization.families import CHUNK, MaxTFamily, Relabelling
 from sigdask.randomization.panels.build import FamilyMember
 from sigdask.randomization.stream import draw_swap_bits
 from sigdask.statistics.bounds import compute_fit_p

@@ -9,11 +9,10 @@ from builders import build_panel, build_rng
 
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
-from sigdask.randomization.influence import compute_unit_contributions
+from sigdask.randomization.influence import compute_unit_contributions, iter_differences
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.trials import iter_differences
 
 MEAN = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {

@@ -10,9 +10,9 @@ from builders import build_panel, build_rng
 from sigdask import Counts, compare_all, compare_sets
 from sigdask.analysis.comparison.families import compute_joint_p_values
 from sigdask.metrics.forms import ChrF, Formula, Ratios
-from sigdask.randomization.families.deviations import compute_contributions, compute_swap_deviations
-from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember
+from sigdask.randomization.panels.scored_sums import compute_contributions, compute_swap_deviations
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 

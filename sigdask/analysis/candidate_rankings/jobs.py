@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
-from sigdask.randomization.kernels.differences import raise_maxima
+from sigdask.randomization.kernels.scored import raise_maxima
 from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally

@@ -24,7 +24,7 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import Panel, SwapUnits
-from sigdask.randomization.resampling.sums import compute_binary_size
+from sigdask.randomization.resampling import compute_binary_size
 from sigdask.results.columns import CodedColumn, Columns, join_columns, take_rows
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,

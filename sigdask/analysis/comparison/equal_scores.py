@@ -23,15 +23,20 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Adjust, Alternative
-from sigdask.randomization.families.bootstrap_t import OWN, STEP_DOWN, StudentisedBootstrap, find_unknown
-from sigdask.randomization.families.deviations import compute_skewness
-from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.families import MaxTFamily
+from sigdask.randomization.families.bootstrap_t import (
+    OWN,
+    STEP_DOWN,
+    JackknifePanel,
+    StudentisedBootstrap,
+    find_unknown,
+)
 from sigdask.randomization.influence import ComparisonVerdicts, find_deciding
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement import AgreementPanel, DecisionPanel
 from sigdask.randomization.panels.build import SIDES, FamilyMember
-from sigdask.randomization.panels.jackknife import JackknifePanel
 from sigdask.randomization.panels.outputs import OutputsPanel
+from sigdask.randomization.panels.scored_sums import compute_skewness
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies

@@ -21,15 +21,14 @@ from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Adjust, Alternative
+from sigdask.randomization.families import MaxTFamily, Relabelling
 from sigdask.randomization.families.bootstrap_t import find_critical_value
-from sigdask.randomization.families.deviations import (
+from sigdask.randomization.panels import build
+from sigdask.randomization.panels.build import SIDES, FamilyMember
+from sigdask.randomization.panels.scored_sums import (
     compute_relabel_deviation,
     compute_root_mean_square,
 )
-from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels import build
-from sigdask.randomization.panels.build import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally

@@ -26,10 +26,19 @@ from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.agreement import AGREEMENTS
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SUMS, Panel
-from sigdask.randomization.resampling.bootstrap import DEFAULT_RESAMPLES as DEFAULT_OUTPUT_RESAMPLES
-from sigdask.randomization.resampling.bootstrap import Bootstrap, BootstrapOutputs
-from sigdask.randomization.resampling.shifts import ShiftPanel, compute_numerators_and_weights, compute_score_value
-from sigdask.randomization.resampling.sums import EDGES, UNDEFINED, Jackknife, compute_quantiles, compute_share_below
+from sigdask.randomization.resampling import DEFAULT_RESAMPLES as DEFAULT_OUTPUT_RESAMPLES
+from sigdask.randomization.resampling import (
+    EDGES,
+    UNDEFINED,
+    Bootstrap,
+    BootstrapOutputs,
+    Jackknife,
+    ShiftPanel,
+    compute_numerators_and_weights,
+    compute_quantiles,
+    compute_score_value,
+    compute_share_below,
+)
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import (

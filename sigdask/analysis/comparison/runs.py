@@ -19,7 +19,7 @@ from sigdask.counts.fields import Floats
 from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.resampling.sums import Jackknife
+from sigdask.randomization.resampling import Jackknife
 from sigdask.results.columns import RECIPE, CodedColumn, Columns
 from sigdask.statistics.runs import compare_runs
 

@@ -29,7 +29,7 @@ from sigdask.execution.run import (
     split_jobs,
 )
 from sigdask.nightly.run.ledger import Ledger, LedgerEntry, count_trials, schedule_jobs
-from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job

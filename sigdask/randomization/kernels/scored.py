@@ -6,7 +6,14 @@ trial of a pair costs nanoseconds, and no array of pairs x trials is made.
 A trial counts if the difference after swaps is at least as extreme as the observed one, so ties count (`>=`). All three
 tails are counted at once: greater, less and two-sided. With D = moved_j - moved_i, the difference after swaps is t + 2
 D on the scale of numerators, so in one dimension it reaches the observed difference exactly when D >= 0.
+
+Differences of pairs after swaps, and the running maximum over hypotheses that families need.
+
+Counting keeps no difference; for families they are written out, a few pairs by one
+slab of trials at a time, because a family compares each with the largest of all. Beside each
+difference stands the slack within which it may miss a tie, so that a maximum errs upwards.
 """
+
 # ruff: noqa: ANN001, ANN201, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
@@ -192,20 +199,15 @@ def score_pair(kind, number, moved, totals, pair, a, b, room):
 
     Scores are computed sum by sum in plain loops over trials, which LLVM vectorises. `room` has shape (2, TILE).
     """
-    x, y = moved[pair[0]], moved[pair[1]]
-    _score_tile(kind, number, totals[pair[0]], x, y, a, room)
-    _score_tile(kind, number, totals[pair[1]], y, x, b, room)
-
-
-@cached_njit(error_model="numpy")
-def _score_tile(kind, number, total, x, y, out, room):
-    """Write the score of each trial's sums, total + y - x of shape (n_sums, n_trials), to `out`."""
-    if kind == RATIOS:
-        _score_ratios(number, total, x, y, out)
-    elif kind == BLEU:
-        _score_bleu(total, x, y, out, room)
-    else:
-        _score_chrf(number, total, x, y, out, room)
+    for side in range(2):
+        x, y, total = moved[pair[side]], moved[pair[1 - side]], totals[pair[side]]  # sums are total + y - x
+        out = b if side else a
+        if kind == RATIOS:
+            _score_ratios(number, total, x, y, out)
+        elif kind == BLEU:
+            _score_bleu(total, x, y, out, room)
+        else:
+            _score_chrf(number, total, x, y, out, room)
 
 
 @cached_njit(error_model="numpy")
@@ -272,3 +274,120 @@ def _score_chrf(factor, total, x, y, out, room):
         p, r = precision[k] / n, recall[k] / n
         d = factor * p + r
         out[k] = 100.0 * (1.0 + factor) * p * r / (1.0 if d == 0.0 else d)
+
+
+@cached_njit()
+def add_linear(moved, pairs, observed, slack, weight, out, tie):
+    """Add each pair's differences after swaps, and their slack, for scores that are integer sums of contributions.
+
+    Parameters
+    ----------
+    moved : int array, shape (n_systems, n_trials)
+    pairs : int64 array, shape (n_pairs, 2)
+    observed, slack : float64 array, shape (n_pairs,)
+        Observed differences of totals, and steps of slack.
+    weight : float
+        Score of a step.
+    out, tie : float64 array, shape (n_pairs, n_trials)
+        Added to.
+    """
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t = observed[p]
+        width = 2.0 * slack[p] + TIE * abs(t)  # parts of a mean over sets may cancel, so each adds its own rounding
+        for k in range(moved.shape[1]):
+            d = t + 2.0 * (b[k] - a[k])
+            out[p, k] += d * weight
+            tie[p, k] += (width + TIE * abs(d)) * weight
+
+
+@cached_njit()
+def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, counts):
+    """Count each hypothesis's exceedances by its own difference, and by the largest statistic so far (max-T).
+
+    Hypotheses are given in ascending order of their observed statistic.
+
+    Parameters
+    ----------
+    differences, tie : float64 array, shape (n_hypotheses, n_trials)
+    observed : float64 array, shape (n_hypotheses,)
+        Observed differences on the same scale.
+    scales, thresholds : float64 array, shape (n_hypotheses,)
+        Factor of each hypothesis in the maximum, 0 if it is left out, and the threshold that the maximum must reach.
+    side : int
+        0 compares |T|, 1 compares T, -1 compares -T.
+    largest : float64 array, shape (n_trials,)
+        Largest statistic of the hypotheses so far; raised.
+    counts : int64 array, shape (n_hypotheses, 4)
+        Added to: T >= t, T <= t, |T| >= |t|, and largest so far >= own (step-down).
+    """
+    for p in range(differences.shape[0]):
+        t = observed[p]
+        size, scale = abs(t), scales[p]
+        greater, less, either, n_step_down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        for k in range(largest.shape[0]):
+            d, slack = differences[p, k], tie[p, k]
+            high, low, far = compare_tails(np.float64, d, t, size, slack)
+            greater += np.int32(high)
+            less += np.int32(low)
+            either += np.int32(far)
+            statistic = ((abs(d) if side == 0 else side * d) + slack) * scale
+            reached = max(largest[k], statistic if scale > 0.0 else -np.inf)
+            largest[k] = reached
+            n_step_down += np.int32(reached >= thresholds[p])
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += n_step_down
+
+
+@cached_njit()
+def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, counts):
+    """Count exceedances as `raise_maxima` does, for differences of integer sums, none of which is stored.
+
+    Parameters
+    ----------
+    moved : int array, shape (n_systems, n_trials)
+    pairs : int64 array, shape (n_hypotheses, 2)
+        In ascending order of their observed statistic.
+    observed : int64 array, shape (n_hypotheses,)
+        Observed differences of totals.
+    scales, thresholds, side, largest, counts
+        As in `raise_maxima`.
+    """
+    number = moved.dtype.type
+    statistics = np.empty(largest.shape[0], moved.dtype)
+    sign, none = number(-1 if side < 0 else 1), number(0)
+    for p in range(pairs.shape[0]):
+        a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
+        t = number(observed[p])
+        size = number(abs(t))
+        greater, less, either = number(0), number(0), number(0)
+        for k in range(statistics.shape[0]):
+            moved_by = number(b[k] - a[k])
+            d = number(t + moved_by + moved_by)
+            reach = number(abs(d))
+            high, low, _ = compare_tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
+            _, _, far = compare_tails(number, d, t, size, none)
+            greater = number(greater + number(high))
+            less = number(less + number(low))
+            either = number(either + number(far))
+            statistics[k] = reach if side == 0 else number(sign * d)
+        counts[p, 0] += greater
+        counts[p, 1] += less
+        counts[p, 2] += either
+        counts[p, 3] += _raise_row(statistics, scales[p], thresholds[p], largest)
+
+
+@cached_njit(fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
+def _raise_row(statistics, scale, threshold, largest):
+    """Update each trial's maximum with a hypothesis's statistic; return in how many trials it reaches `threshold`."""
+    if scale == 0.0:
+        return largest.shape[0]
+    n_reached = np.int64(0)
+    for k in range(largest.shape[0]):
+        statistic, previous = np.float64(statistics[k]) * scale, largest[k]
+        reached = statistic if statistic > previous else previous  # noqa: FURB136 (max is not made a vector)
+        largest[k] = reached
+        n_reached += np.int64(reached >= threshold)
+    return n_reached

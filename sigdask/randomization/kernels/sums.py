@@ -197,18 +197,14 @@ class SlabMemory:
     words: NDArray[np.uint32]
     sums: NDArray[Any]
     table: NDArray[Any]
-    named_arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    named_arrays: dict[Any, NDArray[Any]] = field(default_factory=dict)
 
     def get_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """Return an uninitialised array, in the same memory each time the same name is given."""
-        size = int(np.prod(shape))
-        if (
-            name not in self.named_arrays
-            or self.named_arrays[name].size < size
-            or self.named_arrays[name].dtype != dtype
-        ):
-            self.named_arrays[name] = np.empty(size, dtype)
-        return self.named_arrays[name][:size].reshape(shape)
+        """Return an uninitialised array, in the same memory each time the same arguments are given."""
+        key = name, shape, np.dtype(dtype)
+        if key not in self.named_arrays:
+            self.named_arrays[key] = np.empty(shape, dtype)
+        return self.named_arrays[key]
 
     @staticmethod
     def from_layout(arranged: SumLayout, n_trials: int) -> SlabMemory:

@@ -33,12 +33,8 @@ MAX_PAIRS = 2**25
 MAX_DENOMINATOR = 2**50
 """Largest common denominator of the weights of pairs in groups of different sizes, which become integers."""
 
-STATISTIC_CODES = {
-    "pearson": kernels.PEARSON,
-    "spearman": kernels.SPEARMAN,
-    "kendall": kernels.KENDALL,
-    "accuracy": kernels.ACCURACY,
-}
+STATISTIC_CODES = {name: code for code, name in enumerate(("pearson", "spearman", "kendall", "accuracy"))}
+"""The number of each statistic in the kernels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +249,8 @@ def _score_column(cells: AgreementCells, metric: BoundAgreement, scores: Floats)
     code = STATISTIC_CODES[metric.statistic]
     if cells.has_means(metric):
         cells, scores = cells.average(), cells.compute_means(scores)
-    values = kernels.score_groups(code, scores, cells.human, cells.starts, 0.0)
+    cuts = [slice(a, b) for a, b in zip(cells.starts, cells.starts[1:], strict=False)]
+    values = np.array([kernels.score_group(code, scores[cut], cells.human[cut], 0.0) for cut in cuts])
     return float(kernels.average_groups(values, cells.sets, cells.n_sets, is_zero))
 
 

@@ -14,7 +14,7 @@ import ast
 import functools
 import hashlib
 import inspect
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import FunctionType
@@ -234,9 +234,8 @@ def _find_imports(file: Path, module: str) -> list[Path]:
     files, pending = {file}, [file]
     while pending:
         current = pending.pop()
-        new = set(_list_imports(current, folder, current.stat().st_mtime_ns)) - files
+        pending += (new := set(_list_imports(current, folder, current.stat().st_mtime_ns)) - files)
         files |= new
-        pending += new
     return sorted(files)
 
 
@@ -253,10 +252,7 @@ def _list_imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return ()
-    return tuple(path for path in _iter_named_files(tree, file, folder) if SIGDASK not in path.parents)
-
-
-def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]:
+    found: list[Path] = []
     for node in ast.walk(tree):
         names: list[str] = []
         base = folder
@@ -266,11 +262,9 @@ def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]
             base = file.parents[node.level - 1] if node.level else folder
             start = f"{node.module}." if node.module else ""
             names = [*([node.module] if node.module else []), *(start + alias.name for alias in node.names)]
-        for name in names:
-            path = base.joinpath(*name.split("."))
-            for candidate in (path.with_suffix(".py"), path / "__init__.py"):
-                if candidate.is_file():
-                    yield candidate.resolve()
+        for path in (base.joinpath(*name.split(".")) for name in names):
+            found += [p.resolve() for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()]
+    return tuple(path for path in found if SIGDASK not in path.parents)
 
 
 AT_ONCE = 2**15

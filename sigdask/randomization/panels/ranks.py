@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,8 +15,8 @@ from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.precision import rank_numbers
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.regression import CORRELATIONS, read_predictions
-from sigdask.randomization.kernels.ranks import score_auc, score_average_precision, score_spearman
-from sigdask.randomization.panels.agreement_counters import OrderCounter
+from sigdask.randomization.kernels.agreement import score_auc, score_average_precision, score_spearman
+from sigdask.randomization.panels.agreement import OrderCounter
 from sigdask.randomization.panels.cells import AgreementCells
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_terms, mix_bits
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -106,7 +106,8 @@ class RankPanel(OutputsPanel):
             swaps = (words[unit >> 5] >> (unit & 31).astype(np.uint32)[:, None] & 1).astype(np.uint8)
             self._order_counter.count(swaps.T, np.array([[0, 1]]), out[None])
         else:
-            KERNELS[self.metric.statistic](words, *self.arguments, out)
+            kernels = {"spearman": score_spearman, "AUC": score_auc}
+            kernels.get(self.metric.statistic, score_average_precision)(words, *self.arguments, out)
         return out
 
     @cached_property
@@ -129,13 +130,9 @@ class RankPanel(OutputsPanel):
     @property
     def zero_division_scores(self) -> Floats:
         """Scores that were given in place of 0/0, and NaN for all other scores, shape (1, 1, 2)."""
-        gold_varies = len(self.gold) > 0 and np.ptp(self.gold) > 0
-        if self.metric.statistic in CORRELATIONS:
-            is_defined = np.array([gold_varies and np.ptp(column) > 0 for column in (self.a, self.b)])
-        elif self.metric.statistic == "AUC":
-            is_defined = np.array([gold_varies] * 2)
-        else:
-            is_defined = np.array([self.gold.any()] * 2)
+        is_precision, must_vary = self.metric.statistic == "average-precision", self.metric.statistic in CORRELATIONS
+        has_gold = self.gold.any() if is_precision else len(self.gold) > 0 and np.ptp(self.gold) > 0
+        is_defined = np.array([has_gold and (not must_vary or np.ptp(x) > 0) for x in (self.a, self.b)])
         return np.where(is_defined, np.nan, 0.0).reshape(1, 1, 2)
 
     def compute_digests(self) -> Digests:
@@ -146,10 +143,3 @@ class RankPanel(OutputsPanel):
         """Return content hashes of the predictions of both systems, shape (1, 2)."""
         gold = mix_bits(self.gold.view(np.uint64))
         return np.array([[hash_terms(mix_bits(gold ^ x.view(np.uint64)), self.index) for x in (self.a, self.b)]])
-
-
-KERNELS: dict[str, Callable[..., None]] = {
-    "spearman": score_spearman,
-    "AUC": score_auc,
-    "average-precision": score_average_precision,
-}

@@ -7,9 +7,9 @@ Pairs share arrays if they can. A pair with missing items, another scale or a su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,9 +23,8 @@ from sigdask.counts.precision import TIE
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
-from sigdask.randomization.families.deviations import compute_swap_deviations
 from sigdask.randomization.panels.digests import Digests, compute_pair_digests, hash_fields
-from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
+from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums, compute_swap_deviations
 from sigdask.randomization.slabs import iter_slabs
 from sigdask.randomization.stream import Key, compute_stream_keys
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
@@ -149,24 +148,6 @@ class Panel(ScoredSums):
             for m in range(len(self.metrics)):
                 slab.kernels[m].count(slab, counts[m])
         return Tally(n_trials, np.ascontiguousarray(counts.swapaxes(0, 1)))
-
-    def _count_linear(self, m: int, n_trials: int, count: Callable[[Integers, Integers], Integers]) -> Integers:
-        """Return the exceedances of each pair under a linear metric, shape (n_pairs, 3).
-
-        `count` receives the addend of each unit's swap, shape (n_pairs, n_kept), and thresholds, shape (n_pairs, 3). It
-        returns the number of trials that reach each threshold.
-        """
-        i, j = self.pairs.T
-        numerators, totals = self.compute_numerators(m, self.values), self.compute_numerators(m, self.totals)
-        observed, slack = totals[i] - totals[j], self.slack[:, m]
-        is_mirrored, size = observed < 0, np.abs(observed)
-        # a difference after swaps is t + 2 D, where D sums the steps; mirrored, so that t is not negative
-        steps = np.where(is_mirrored, -1, 1) * (numerators[:, j] - numerators[:, i])
-        reached = count(steps.T, np.column_stack([-slack, slack + 1, slack + 1 - size]))
-        greater, less, opposite = reached[:, 0], n_trials - reached[:, 1], n_trials - reached[:, 2]
-        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # if the two ends meet, every trial counts
-        tails = np.where(is_mirrored, less, greater), np.where(is_mirrored, greater, less), both
-        return np.stack(tails, axis=1)
 
     def compute_digests(self) -> Digests:
         """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
@@ -350,8 +331,18 @@ class EnumeratedPairs(Panel):
         if not self.linear[0]:
             return super().tally(run=run, first=first, n_trials=n_trials)
         _check_range(first, n_trials)
-        count = partial(count_reaching, first, first + n_trials)
-        return Tally(n_trials, self._count_linear(0, n_trials, count)[:, None])
+        i, j = self.pairs.T
+        numerators, totals = self.compute_numerators(0, self.values), self.compute_numerators(0, self.totals)
+        observed, slack = totals[i] - totals[j], self.slack[:, 0]
+        is_mirrored, size = observed < 0, np.abs(observed)
+        # a difference after swaps is t + 2 D, where D sums the steps; mirrored, so that t is not negative
+        steps = np.where(is_mirrored, -1, 1) * (numerators[:, j] - numerators[:, i])
+        thresholds = np.column_stack([-slack, slack + 1, slack + 1 - size])
+        reached = count_reaching(first, first + n_trials, steps.T, thresholds)
+        greater, less, opposite = reached[:, 0], n_trials - reached[:, 1], n_trials - reached[:, 2]
+        both = np.where(size <= 2 * slack, n_trials, greater + opposite)  # if the two ends meet, every trial counts
+        tails = np.where(is_mirrored, less, greater), np.where(is_mirrored, greater, less), both
+        return Tally(n_trials, np.stack(tails, axis=1)[:, None])
 
     @property
     def counting_key(self) -> Hashable:
@@ -370,11 +361,6 @@ class EnumeratedPairs(Panel):
             pairs=np.arange(sum(len(panel.totals) for panel in panels)).reshape(-1, 2),
             sizes=np.concatenate([panel.sizes for panel in panels], axis=1),
         )
-
-    @cached_property
-    def n_discordant(self) -> Integers:
-        """Number of discordant units of each pair, shape (n_pairs, 1), which are all its units here."""
-        return np.full(self.shape, len(self.addresses), np.int64)
 
     @cached_property
     def slack(self) -> Integers:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels import blas, sums
+from sigdask.randomization.kernels import limit_blas_threads, sums
 from sigdask.randomization.stream import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
@@ -92,19 +92,19 @@ def test_blas_keeps_to_one_thread_in_any_thread_and_whichever_ends_first():
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
     before, seen = count_threads(), []
-    with blas.limit_blas_threads():
+    with limit_blas_threads():
         pass  # the main thread has set a limit first, and lives on
     is_inside, is_alone = threading.Event(), threading.Event()
 
     def multiply_briefly():
-        with blas.limit_blas_threads():
+        with limit_blas_threads():
             seen.append(count_threads())
             is_inside.set()
             is_alone.wait(60)
 
     def multiply_long():
         is_inside.wait(60)
-        with blas.limit_blas_threads():
+        with limit_blas_threads():
             seen.append(count_threads())
             is_alone.set()
             brief.join()

@@ -17,8 +17,7 @@ from sigdask.counts import Counts
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
-from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.tukey import Relabelling
+from sigdask.randomization.families import MaxTFamily, Relabelling
 from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits

@@ -14,13 +14,13 @@ from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.resampling.bootstrap import Bootstrap
-from sigdask.randomization.resampling.shifts import ShiftPanel
-from sigdask.randomization.resampling.sums import (
+from sigdask.randomization.resampling import (
     N_CELLS,
     TIED,
     UNDEFINED,
+    Bootstrap,
     Jackknife,
+    ShiftPanel,
     compute_quantiles,
     compute_share_below,
 )
@@ -161,7 +161,7 @@ def test_units_that_contribute_alike_are_counted_together_and_no_count_changes(m
     together = [kind.from_panel(build_full_panel(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
     assert all(len(panel.weighted_sums.columns[0]) <= 16 for panel in together)
     counts = [panel.tally(run=0, first=0, n_trials=700).counts.tolist() for panel in together]
-    monkeypatch.setattr("sigdask.randomization.resampling.sums.FEW_KINDS", 0.0)
+    monkeypatch.setattr("sigdask.randomization.resampling.FEW_KINDS", 0.0)
     panels = [kind.from_panel(build_full_panel(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
     assert all(len(panel.weighted_sums.columns[0]) == 200 for panel in panels)
     assert [panel.tally(run=0, first=0, n_trials=700).counts.tolist() for panel in panels] == counts

@@ -1,1 +1,0 @@
-"""Resampling of units: the paired bootstrap and the inverted randomization test, counted in tallies."""
