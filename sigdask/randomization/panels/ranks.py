@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -106,7 +106,7 @@ class RankPanel(OutputsPanel):
             swaps = (words[unit >> 5] >> (unit & 31).astype(np.uint32)[:, None] & 1).astype(np.uint8)
             self._order_counter.count(swaps.T, np.array([[0, 1]]), out[None])
         else:
-            kernels = {"spearman": score_spearman, "AUC": score_auc}
+            kernels: dict[str, Callable[..., None]] = {"spearman": score_spearman, "AUC": score_auc}
             kernels.get(self.metric.statistic, score_average_precision)(words, *self.arguments, out)
         return out
 
