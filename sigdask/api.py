@@ -21,8 +21,8 @@ from sigdask.errors import InputError
 from sigdask.execution.extract import extract_with_options
 from sigdask.execution.run import count_with_options
 from sigdask.formats.frames import as_counts, move_index
+from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.options import Source
-from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.io import as_path
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (

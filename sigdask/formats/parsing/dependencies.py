@@ -15,12 +15,11 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LazyColumns
-from sigdask.formats.parsing.scoring import ScoredSystem, score_system
 from sigdask.formats.parsing.treebank import WIDTH, read_treebank
-from sigdask.formats.reading.alignment import build_sentence_groups
+from sigdask.formats.parsing.trees import ScoredSystem, score_system
+from sigdask.formats.reading.alignment import build_sentence_groups, check_types
 from sigdask.formats.reading.files import read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.interface import spell
 from sigdask.metrics.base import Spec
 from sigdask.metrics.parsing import WORD_METRICS

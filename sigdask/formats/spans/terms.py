@@ -13,6 +13,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files, listings
+from sigdask.formats.reading.alignment import check_not_empty
 from sigdask.formats.reading.json_records import (
     JsonRecord,
     find_id_keys,
@@ -23,8 +24,7 @@ from sigdask.formats.reading.json_records import (
 )
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.types_of_gold import check_not_empty
-from sigdask.formats.spans.matching import build_list_counts, count_labelled
+from sigdask.formats.spans.spans import build_list_counts, count_labelled
 from sigdask.interface import spell
 
 LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "gold_terms",

@@ -16,8 +16,14 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import is_chunk_tag
-from sigdask.formats.tagging.records import has_tagged_records, is_json_file
-from sigdask.formats.tagging.sentences import Event, TaggedFile, Token, collect_sentences
+from sigdask.formats.tagging.sentences import (
+    Event,
+    TaggedFile,
+    Token,
+    collect_sentences,
+    has_tagged_records,
+    is_json_file,
+)
 from sigdask.interface import spell
 from sigdask.text import format_count
 

@@ -13,11 +13,10 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.reading.types_of_gold import check_types
 from sigdask.formats.tagging import chunks, columns, sentences
-from sigdask.formats.tagging.records import is_json_file, read_tagged_records
-from sigdask.formats.tagging.sentences import Integers, TaggedFile
+from sigdask.formats.tagging.sentences import Integers, TaggedFile, is_json_file, read_tagged_records
 from sigdask.interface import spell
 from sigdask.text import format_list
 

@@ -17,12 +17,11 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LabelFields, LazyColumns
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.reading.types_of_gold import check_types
-from sigdask.formats.tables.labels import build_label_counts
-from sigdask.formats.tables.predictions import join_tables
+from sigdask.formats.tables.predictions import build_label_counts, join_tables
 from sigdask.formats.tagging import sentences
 
 NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"

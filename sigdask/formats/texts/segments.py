@@ -2,21 +2,264 @@
 
 Lines with tabs may hold a column of text, or several references, or tabs may be part of the text. Nothing of this is
 guessed: files in which most lines have tabs are refused until the user chooses.
+
+Build counts from texts and their references, for both translations and transcripts.
+
+WMT's XML documents with source, references by translator and outputs of systems, segment by segment.
+
+The files are those of wmt-format-tools: dataset / collection / doc / src, ref, hyp / p / seg. Segment ids start again
+in each document. Files that define entities are not read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
-from sigdask.counts import Counts
+import numpy as np
+
+from sigdask.counts import Counts, Outputs
+from sigdask.counts.checks import check_common_items, check_complete
+from sigdask.counts.fields import to_object_array
+from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
+from sigdask.formats.reading import files
+from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts import wmt
-from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
 from sigdask.interface import spell
 from sigdask.text import format_count
+
+Texts = Sequence[str | None]
+"""One text for each item, None if it is missing."""
+
+
+def build_text_counts(
+    systems: Mapping[str, Texts],
+    references: Sequence[Texts],
+    options: Options,
+    *,
+    ids: Sequence[str] | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    suggested: tuple[str, ...],
+    warnings: Sequence[str] = (),
+    source_texts: Texts | None = None,
+) -> Counts:
+    """Return the counts of systems' texts and their references.
+
+    Parameters
+    ----------
+    systems : mapping of str to sequence of str or None
+        Output for each item, by system. None if it is missing.
+    references : sequence of sequence of str
+        One or more reference texts for each item.
+    options : Options
+        Options, with the test set's name and the handling of missing texts: as an error, by leaving out the item in the
+        pairs of this system, or ("zero") as an empty text.
+    ids, groups, suggested, warnings
+        As in `Counts`.
+    source_texts : sequence of str, optional
+        Source text of each item, to be shown.
+    """
+    n_items = len(references[0])
+    notes = [*warnings, *_check_texts(systems, references)]
+    present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
+    if not options.few_in_common:
+        check_common_items(present, tuple(systems), options.missing_policy, ids)
+    if options.missing_policy == "error":
+        check_complete(present, tuple(systems), ids, "text", " (an empty text)")
+    ones = np.ones((n_items, 1), np.int64)
+    return Counts(
+        systems=tuple(systems),
+        fields={"segments": ones, "items": ones},
+        n_items=n_items,
+        ids=None if ids is None else tuple(ids),
+        groups={name: tuple(column) for name, column in (groups or {}).items()},
+        present=None if present.all() or options.missing_policy == "zero" else present,
+        outputs=Outputs(
+            tuple(to_object_array([text or "" for text in texts]) for texts in systems.values()),
+            to_object_array(list(zip(*references, strict=True))),
+            source_texts,
+        ),
+        suggested=suggested,
+        warnings=tuple(notes),
+    )
+
+
+def _check_texts(systems: Mapping[str, Texts], references: Sequence[Texts]) -> list[ScopeNote]:
+    """Raise an error if all references or all texts of a system are empty; return a note on empty references."""
+    for name, texts in systems.items():
+        if not any(text and text.strip() for text in texts):
+            problem = f"all {len(texts):,} outputs of system {name!r} are empty"
+            raise InputError(problem, remedy="leave out the system, or its file")
+    n_items = len(references[0])
+    n_empty = sum(not any(text and text.strip() for text in texts) for texts in zip(*references, strict=True))
+    if n_empty == n_items:
+        raise InputError(f"all {n_items:,} references are empty", remedy=f"check the files of {spell('gold')}")
+    note = ScopeNote(f"{n_empty:,} of {format_count(n_items, 'reference')} are empty: any output is an error")
+    return [note] if n_empty else []
+
+
+OTHER_LAYOUTS = {
+    r"<(\?xml|tmx|xliff|(tst|ref|src)set)\b": "XML",
+    r"WEBVTT\b|\d+\r?\n\d+:\d\d:\d\d[,.]\d+ -->": "subtitles with times",
+    r"(;;.*\n)*((\d*[^\W\d]\S* \S+ \S+ \d+\.\d+ \d+\.\d+ .*)(\n|$))+$": "STM, with times and speakers",
+    r"(;;.*\n)*((\d*[^\W\d]\S* \S+ \d+\.\d+ \d+\.\d+ \S+( [\d.]+)?)(\n|$))+$": "CTM, with the time of each word",
+}
+"""Patterns of the first lines of files that hold more than texts."""
+
+
+def read_text_lines(path: Path) -> list[str]:
+    """Return the lines of a file, split only at LF; str.splitlines also splits at U+2028 and U+0085."""
+    with open_text(path) as text:
+        lines = text.read().removesuffix("\n").split("\n")
+    check_filled(path, any(lines))
+    head = "\n".join(lines[:20])
+    if (layout := next((name for pattern, name in OTHER_LAYOUTS.items() if re.match(pattern, head)), None)) is not None:
+        raise InputError(f"is {layout}, expected one segment on each line", file=path, remedy="write only the texts")
+    return [line.removesuffix("\r") for line in lines]
+
+
+ROOT = re.compile(rb"(?s)(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b")
+LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
+"""Pattern of line ends with surrounding blanks."""
+
+UNNAMED = "ref"
+"""Name of a reference without a translator."""
+
+Item = tuple[str, str]
+"""Ids of a document and of a segment in it."""
+
+ItemTexts = dict[Item, str]
+
+
+AUTHORS = {"src": "", "ref": "translator", "hyp": "system"}
+"""Attributes that name who wrote the source, a reference or an output."""
+
+
+@dataclass(slots=True)
+class WmtTexts:
+    """The texts of all documents: by kind (src, ref or hyp), author and item."""
+
+    items: dict[Item, None] = field(default_factory=dict)
+    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    texts: dict[str, dict[str, ItemTexts]] = field(default_factory=lambda: {kind: {} for kind in AUTHORS})
+
+    def add_document(self, path: Path, collection: str, document: str, element: Any) -> None:
+        """Add the texts of a document; raise for a segment that has two different texts of one author."""
+        attributes = {key: value for key, value in element.attrib.items() if key != "id"}
+        self.attributes.setdefault(document, {"collection": collection, **attributes})
+        for part in (part for part in element if part.tag in AUTHORS):
+            name = part.get(AUTHORS[part.tag], UNNAMED if part.tag == "ref" else "")
+            if part.tag == "hyp" and not name:
+                raise InputError(f"{path}, document {document!r}: <hyp> has no attribute system")
+            texts = self.texts[part.tag].setdefault(name, {})
+            for number, segment in enumerate(part.iter("seg"), start=1):
+                item = document, segment.get("id") or str(number)
+                text = LINE_ENDS.sub(" ", "".join(segment.itertext()).strip("\n"))
+                self.items[item] = None
+                if texts.setdefault(item, text) != text:
+                    where = f"{path}, document {document!r}: segment {item[1]!r} of <{part.tag}> {name}"
+                    raise InputError(f"{where} has two texts")
+
+
+def is_xml(path: Path) -> bool:
+    """Return whether a file is WMT XML, by its first element."""
+    return ROOT.match(files.read_head(path).start.removeprefix(files.BOM)) is not None
+
+
+def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:
+    """Read systems and references from one or more XML files.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        The files; systems are named inside.
+    gold : Path, optional
+        A further file with references.
+    options : Options
+        Options, with two of this format: `reference`, translators joined by "+", and `collection`, the collection or
+        test suite to read. A file with several needs the choice.
+    suggested : tuple of str
+        Names of the metrics that are used by default.
+    """
+    if options.documents or options.references:
+        remedy = f"choose with {spell('format', 'segments:reference=TRANSLATOR')} and {spell('unit', 'document')}"
+        raise InputError(f"WMT's XML holds references and documents; {remedy}", file=sources[0].path)
+    paths = dict.fromkeys([*([gold] if gold else []), *(source.path for source in sources)])
+    found = _read_texts(list(paths), options.own.get("collection"))
+    (sources_by_author, references, outputs), path = found.texts.values(), sources[0].path
+    if not references:
+        raise InputError("no reference (<ref>)", file=path, remedy=f"give {spell('gold', 'FILE')} with references")
+    translators = _choose([*references], options.own.get("reference"), "reference", path)
+    if not outputs:
+        raise InputError("no output of a system (<hyp system=...>)", file=path, remedy="give a file with outputs")
+    items = [item for item in found.items if any(item in references[name] for name in translators)]
+    n_left_out = len(found.items) - len(items)
+    names = dict.fromkeys(key for attributes in found.attributes.values() for key in attributes)
+    groups = {name: [found.attributes[document].get(name, "") for document, _ in items] for name in names}
+    source_texts = sources_by_author.get("", {})
+    return build_text_counts(
+        {name: [texts.get(item) for item in items] for name, texts in outputs.items()},
+        [[references[name].get(item) for item in items] for name in translators],
+        options,
+        ids=[f"{document}:{segment}" for document, segment in items],
+        groups={
+            **{name: column for name, column in groups.items() if any(column)},
+            "document": [document for document, _ in items],
+        },
+        suggested=suggested,
+        warnings=[f"{n_left_out} segments without a reference are left out"] if n_left_out else [],
+        source_texts=[source_texts.get(item) for item in items] if source_texts else None,
+    )
+
+
+def _read_texts(paths: Sequence[Path], requested: str | None) -> WmtTexts:
+    """Read the documents of the requested collection or test suite; the only one needs no request."""
+    documents = [(path, *document) for path in paths for document in _iter_documents(path)]
+    collections = list(dict.fromkeys(collection for _, collection, _, _ in documents))
+    (chosen,) = _choose(collections, requested, "collection", paths[0])
+    texts = WmtTexts()
+    for path, collection, name, element in documents:
+        if collection == chosen:
+            texts.add_document(path, collection, name, element)
+    return texts
+
+
+def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
+    """Yield collection (or test suite), id and element of each document."""
+    if not is_xml(path):
+        raise InputError("is no XML of WMT", file=path, remedy="give files that begin with <dataset>")
+    if b"<!ENTITY" in (content := files.read_content(path)):
+        raise InputError("defines XML entities, which are not read", file=path, remedy="write their text into the file")
+    try:
+        root = ET.fromstring(content)  # noqa: S314  # it defines no entities
+    except (ET.ParseError, LookupError, ValueError) as error:
+        raise InputError(f"invalid XML ({error})", file=path) from None
+    n = 0
+    for parent in root.iter():
+        for element in parent.findall("doc"):
+            n += 1
+            collection = parent.get("id", "")
+            yield element.get("testsuite", collection), element.get("id") or str(n), element
+    if not n:
+        raise InputError("no document (<doc>)", file=path)
+
+
+def _choose(available: Sequence[str], requested: str | None, option: str, path: Path) -> list[str]:
+    """Return the requested collection or translators (A+B); the only one needs no request."""
+    names = list(available)
+    if requested is not None:
+        names = requested.split("+") if option == "reference" else [requested]
+    if (requested is None and len(names) > 1) or not {*names} <= {*available}:
+        kinds = {"collection": "collections and test suites", "reference": "references of translators"}
+        remedy = f"choose {spell('format', f'segments:{option}={available[0]}')}"
+        raise InputError(f"has the {kinds[option]} {', '.join(available)}", file=path, remedy=remedy)
+    return list(dict.fromkeys(names))
+
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")
@@ -28,14 +271,14 @@ Files = Mapping[Path, Sequence[str]]
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read translations and references: WMT XML, or one segment per line."""
-    if wmt.is_xml(sources[0].path):
-        return wmt.read_wmt(sources, gold, options, SUGGESTED)
+    if is_xml(sources[0].path):
+        return read_wmt(sources, gold, options, SUGGESTED)
     return read_lines(sources, gold, options, "segments", SUGGESTED)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
     """Return whether the first file is WMT XML, by its first element. Lines of text have no signature."""
-    return wmt.is_xml(sources[0].path)
+    return is_xml(sources[0].path)
 
 
 def read_lines(

@@ -16,8 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, read_head
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
-from sigdask.formats.texts.parallel import Texts, build_text_counts, read_text_lines
-from sigdask.formats.texts.segments import read_lines
+from sigdask.formats.texts.segments import Texts, build_text_counts, read_lines, read_text_lines
 from sigdask.interface import spell
 
 SHAPES = {"trn": re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*"), "first": re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")}

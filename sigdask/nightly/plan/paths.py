@@ -17,7 +17,7 @@ from sigdask import formats, metrics
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import Source
-from sigdask.formats.samples.files import are_one_system, list_logs
+from sigdask.formats.samples import are_one_system, list_logs
 from sigdask.io import addresses, as_path, has_wildcards, is_present, match_pattern
 from sigdask.results.export import parse_unit_file
 from sigdask.text import is_url, make_printable, redact, suggest_name

@@ -1,13 +1,27 @@
-"""Scores of metrics beside human scores of systems' segments: tables, and test-set folders of WMT's metrics tasks.
+"""Segment scores of any metrics, in the output formats of the metrics' own tools.
+
+Test-set folders of mt-metrics-eval (WMT metrics tasks): human and metric scores of all segments.
+
+`human-scores/en-de.mqm.seg.score` is the metric `mqm`, and `metric-scores/en-de/COMET-22-refA.seg.score` is
+`COMET-22-refA`. A row has system and score, with the segments of a system in order and `None` for a missing score.
+Human scores are compared by default. Documents and domains (`documents/en-de.docs`) are possible units.
+
+Scores of metrics beside human scores of systems' segments: tables, and test-set folders of WMT's metrics tasks.
 
 Several files or language pairs are sets, over which agreement is averaged. An item is a cell: a segment of a system.
+
+COMET's JSON (`comet-score --to_json`): scores of segments, with one system for each file of translations.
+
+Segments are paired by position. Their sources must be the same in all systems.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,14 +33,147 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
+from sigdask.formats.reading import files
 from sigdask.formats.reading.files import name_by_difference
-from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.tables import FileTable, read_table
+from sigdask.formats.reading.json_records import is_json, load_json, parse_number, read_keys
+from sigdask.formats.reading.options import Options, Source, distinguish_names, list_row_systems
+from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.roles import build_roles_error, resolve_roles
-from sigdask.formats.segment_scores import mt_metrics_eval as folders
 from sigdask.interface import spell
 from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
+
+HUMAN, METRIC, DOCUMENTS = "human-scores", "metric-scores", "documents"
+ENDING = ".seg.score"
+SHOWN = 12
+
+Floats = NDArray[np.float64]
+
+
+class PairScores(NamedTuple):
+    """Scores of the segments of one language pair.
+
+    Attributes
+    ----------
+    systems : list of str
+        All systems that have a score.
+    scores : dict of str to float64 array, shape (n_segments, n_systems)
+        Scores by metric; NaN where there is none.
+    groups : dict of str to list of str
+        Document and domain of each segment, if the folder has them.
+    """
+
+    systems: list[str]
+    scores: dict[str, Floats]
+    groups: dict[str, list[str]]
+
+    def select(self, names: Collection[str]) -> PairScores:
+        """Return the systems that have all of these scores."""
+        has_all = np.logical_and.reduce([~np.isnan(self.scores[name]).all(axis=0) for name in names])
+        systems = [system for system, is_in in zip(self.systems, has_all, strict=True) if is_in]
+        return PairScores(systems, {name: scores[:, has_all] for name, scores in self.scores.items()}, self.groups)
+
+
+def sniff_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Return whether a folder is a test set of mt-metrics-eval, or holds several."""
+    path = sources[0].path
+    return path.is_dir() and any(any(path.glob(f"{deep}{name}")) for deep in ("", "*/") for name in (HUMAN, METRIC))
+
+
+def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
+    """Read the segment scores of one language pair from a test-set folder of mt-metrics-eval."""
+    path = sources[0].path
+    if len(sources) > 1:
+        raise InputError("is a second folder", file=sources[1].path, remedy="give the folder of one test set")
+    pair = select_pair(path, options.own.get("pair"))
+    human = [name for name, file in find_score_files(path, pair).items() if file.parent.name == HUMAN]
+    names = [*dict.fromkeys((*list_names(options), *options.metrics))] or human
+    read = read_pair(path, pair, names)
+    selected = read.select(names)
+    if not selected.systems:
+        raise InputError(f"no system has scores in all of {', '.join(names)}", file=path)
+    omitted = [system for system in read.systems if system not in selected.systems]
+    notes = [f"{path}: {describe_items(omitted, 'system')} without scores in every metric: left out"] if omitted else []
+    return build_score_counts(
+        selected.scores, selected.systems, None, groups=read.groups, options=options, warnings=notes
+    )
+
+
+def list_names(options: Options) -> list[str]:
+    """Return the scores that the format's option `scores=NAME+NAME` names."""
+    return [name for name in options.own.get("scores", "").split("+") if name]
+
+
+def list_pairs(path: Path) -> list[str]:
+    """Return the language pairs of a test set."""
+    human = (file.name.partition(".")[0] for file in (path / HUMAN).glob(f"*{ENDING}"))
+    metric = (file.parent.name for file in (path / METRIC).glob(f"*/*{ENDING}"))
+    return sorted({*human, *metric})
+
+
+def select_pair(path: Path, requested: str | None) -> str:
+    """Return the requested language pair, or the only one."""
+    pairs = list_pairs(path)
+    if not pairs:
+        problem = f"no scores of segments in folders {HUMAN} and {METRIC}"
+        raise InputError(problem, file=path, remedy="give the folder of one test set")
+    if requested in pairs or (requested is None and len(pairs) == 1):
+        return requested or pairs[0]
+    problem = f"no language pair {requested!r}" if requested else "several language pairs"
+    remedy = f"choose with {spell('format', f'mt-metrics-eval:pair={pairs[0]}')}: {', '.join(pairs)}"
+    raise InputError(problem, file=path, remedy=remedy)
+
+
+def find_score_files(path: Path, pair: str) -> dict[str, Path]:
+    """Return the score files by metric; human scores replace metrics of the same name."""
+    human = sorted((path / HUMAN).glob(f"{pair}.*{ENDING}"))
+    metric = sorted((path / METRIC / pair).glob(f"*{ENDING}"))
+    human_files = {file.name.removeprefix(f"{pair}.").removesuffix(ENDING): file for file in human}
+    return {file.name.removesuffix(ENDING): file for file in metric} | human_files
+
+
+def read_pair(path: Path, pair: str, names: Sequence[str]) -> PairScores:
+    """Return the named scores of a language pair."""
+    known = find_score_files(path, pair)
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        problem = f"no scores {unknown[0]!r}" if unknown else "no human scores"
+        remedy = f"choose with {spell('metrics')}: {format_list([*known], SHOWN)}"
+        raise InputError(f"{problem} of {pair}", file=path, remedy=remedy)
+    read = {name: _read_scores(known[name]) for name in names}
+    groups = _read_documents(path / DOCUMENTS / f"{pair}.docs")
+    sizes = [len(column) for scores in read.values() for column in scores.values()]
+    n = len(groups["document"]) if groups else max(sizes)
+    for name, scores in read.items():
+        for system, column in scores.items():
+            if len(column) != n:
+                problem = f"system {system!r} has {len(column):,} scores, but there are {n:,} segments"
+                raise InputError(problem, file=known[name], remedy="write one line per segment")
+    systems = [*dict.fromkeys(system for scores in read.values() for system in scores)]
+    matrices = {
+        name: np.column_stack([scores.get(system, np.full(n, np.nan)) for system in systems])
+        for name, scores in read.items()
+    }
+    return PairScores(systems, matrices, groups)
+
+
+def _read_scores(path: Path) -> Mapping[str, Floats]:
+    """Read rows of system and score from one file, and return the scores of each system's segments."""
+    rows = [(number, line.split()) for number, line in files.enumerate_lines(path) if line.strip()]
+    files.check_filled(path, rows)
+    table = build_table(path, [(0, ["system", "score"]), *files.check_widths(path, iter(rows), 2)])
+    systems, values = np.array([*table.columns["system"]], object), table.get_numbers("score")
+    return {system: values[systems == system] for system in dict.fromkeys(systems)}
+
+
+def _read_documents(path: Path) -> dict[str, list[str]]:
+    """Return document and domain of each segment; empty if the file does not exist."""
+    if not path.exists():
+        return {}
+    rows = [line.split(maxsplit=1) for _, line in files.enumerate_lines(path) if line.strip()]
+    return {"document": [row[-1].strip() for row in rows], "domain": [row[0] for row in rows]}
+
 
 HUMAN_NAMES = ("human", "gold", "mqm", "esa", "da", "human_score", "mqm_score", "esa_score", "da_score", "rating")
 SET_NAMES = ("language_pair", "lp", "langpair", "lang_pair", "testset", "test_set", "dataset")
@@ -146,7 +293,7 @@ def _find_human(table: FileTable, options: Options) -> str:
 
 def _list_scored(table: FileTable, others: list[str], options: Options) -> list[str]:
     """Return the columns of metrics, which the user names, or whose names are not of human scores."""
-    if listed := folders.list_names(options):
+    if listed := list_names(options):
         return listed
     if unclear := [name for name in others if _is_human(name)]:
         ignore = " ".join(spell("ignore", name) for name in unclear)
@@ -184,14 +331,14 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
     """Return the language pairs of a test-set folder of mt-metrics-eval that have the human scores asked for."""
     requested, human = options.own.get("pair"), options.gold_column
     sets: dict[str, ScoredCells] = {}
-    for pair in folders.list_pairs(path) if requested is None else [folders.select_pair(path, requested)]:
-        files = folders.find_score_files(path, pair)
-        names = [name for name, file in files.items() if file.parent.name == folders.HUMAN]
+    for pair in list_pairs(path) if requested is None else [select_pair(path, requested)]:
+        files = find_score_files(path, pair)
+        names = [name for name, file in files.items() if file.parent.name == HUMAN]
         if human is None and len(names) > 1:
             problem = f"several human scores of {pair}: {', '.join(names)}"
             raise InputError(problem, file=path, remedy=f"choose one with {spell('columns', 'gold=NAME')}")
         if names and human in {None, *names}:
-            scored = folders.list_names(options) or [name for name in files if name not in names]
+            scored = list_names(options) or [name for name in files if name not in names]
             sets[pair] = _read_pair(path, pair, human or names[0], scored)
     if not sets:
         remedy = "choose NAME of a file human-scores/PAIR.NAME.seg.score"
@@ -200,7 +347,7 @@ def _read_folder(path: Path, options: Options) -> dict[str, ScoredCells]:
 
 
 def _read_pair(path: Path, pair: str, human: str, names: Sequence[str]) -> ScoredCells:
-    read = folders.read_pair(path, pair, [*dict.fromkeys((human, *names))]).select([human])
+    read = read_pair(path, pair, [*dict.fromkeys((human, *names))]).select([human])
     columns = {name: scores.T.ravel() for name, scores in read.scores.items()}
     n = len(read.scores[human])
     cells: dict[str, Any] = {"system": np.repeat(read.systems, n)}
@@ -225,7 +372,7 @@ def _list_shared_metrics(sets: Mapping[str, ScoredCells], options: Options, note
         shared = [name for name in shared if shares.get(name, 1) <= 1 / 2]
     absent = [name for name in every if name not in shared]
     problem = f"{describe_items(absent, 'metric')} lack scores for most of the human scores"
-    if not shared or {*absent} & {*folders.list_names(options)}:
+    if not shared or {*absent} & {*list_names(options)}:
         raise InputError(problem, remedy="leave them out, or name systems and segments alike in all files")
     if absent:
         notes.append(f"{problem}, and are left out")
@@ -288,3 +435,53 @@ def _describe_size(place: str, cells: ScoredCells) -> list[ScopeNote]:
     sizes = {group: len({*cells.groups[group]}) for group in ("system", "segment")}
     limit = "a correlation between them is always 1 or -1, or undefined"
     return [ScopeNote(f"only {format_count(n, group)}{place}: {limit}") for group, n in sizes.items() if n < MIN_CELLS]
+
+
+COMET = "COMET"
+
+Segments = list[dict[str, Any]]
+
+
+def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
+    """Return whether the first file is COMET's JSON."""
+    path = sources[0].path
+    keys = read_keys(path) if not path.is_dir() and is_json(path) else ()
+    return all(any(fnmatchcase(key, pattern) for key in keys) for pattern in ("*.mt", f"*.{COMET}"))
+
+
+def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
+    """Read COMET's scores of segments, from one file per system or from files of several systems."""
+    path_by_system: dict[str, Path] = {}
+    systems: dict[str, Segments] = {}
+    for source in sources:
+        read = _read_file(source.path)
+        own = [s.system for s in distinguish_names([Source(Path(name)) for name in read])]
+        names = own if len(read) > 1 else [source.system]
+        names_of_file = list_row_systems(source, names, path_by_system, is_only_file=len(sources) == 1)
+        systems |= dict(zip(names_of_file, read.values(), strict=True))
+    (first_name, first), *others = systems.items()
+    for name, segments in others:
+        pairs = zip_longest(segments, first, fillvalue={"src": None})  # None is no source
+        for number, (segment, other) in enumerate(pairs, start=1):
+            if any(segment.get(key, "") != other.get(key, "") for key in ("src", "ref")):
+                problem = f"segment {number} of system {name!r} has another source than in {first_name!r}"
+                raise InputError(problem, file=path_by_system[name], remedy="compare files of one test set")
+    scores = np.array([[segment[COMET] for segment in segments] for segments in systems.values()], np.float64)
+    return build_score_counts({COMET: scores.T}, list(systems), None, groups={}, options=options)
+
+
+def _read_file(path: Path) -> dict[str, Segments]:
+    """Return the segments of each file of translations, whose scores are numbers."""
+    document = load_json(path)
+    systems: dict[str, Segments] = {}
+    for name, segments in document.items() if isinstance(document, dict) else ():
+        for number, segment in enumerate(segments if isinstance(segments, list) else [segments], start=1):
+            value = segment.get(COMET) if isinstance(segment, dict) else None
+            score = None if isinstance(value, bool) else parse_number(value)
+            if score is None or not np.isfinite(score):
+                place, expected = f"{name!r}, segment {number}", f"an object with a number {COMET}"
+                raise InputError(file=path, place=place, found=str(segment)[:40], expected=expected)
+            systems.setdefault(name, []).append({**segment, COMET: score})
+    if not systems or len(systems) < len(document):
+        raise InputError("expected an object with the segments of each file of translations", file=path)
+    return systems

@@ -1,1 +1,0 @@
-"""Judgements of people and of models: ratings of segments, and battles."""

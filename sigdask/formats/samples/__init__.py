@@ -1,1 +1,0 @@
-"""Logs of single samples, as harnesses that evaluate language models write them."""
