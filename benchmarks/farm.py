@@ -18,7 +18,7 @@ import dask
 import numpy as np
 
 from benchmarks.simulated import SimulatedPanel
-from sigdask.execution.clusters.settings import SETTINGS
+from sigdask.execution.clusters.base import SETTINGS
 
 WORKER_SETTINGS = {
     "distributed.admin.tick.interval": "60s",

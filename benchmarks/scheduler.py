@@ -18,7 +18,7 @@ import psutil
 
 from benchmarks.simulated import SimulatedPanel
 from sigdask.execution.clusters import connect
-from sigdask.execution.clusters.settings import environment
+from sigdask.execution.clusters.base import environment
 from sigdask.execution.run import run_tasks, split_jobs
 from sigdask.randomization.slabs import Job
 

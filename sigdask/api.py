@@ -18,8 +18,7 @@ from sigdask.analysis.details import UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, list_group_columns, list_values
 from sigdask.errors import InputError
-from sigdask.execution.extract import extract_with_options
-from sigdask.execution.run import count_with_options
+from sigdask.execution.run import count_with_options, extract_with_options
 from sigdask.formats.frames import as_counts, move_index
 from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.options import Source

@@ -23,8 +23,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.execution.extract import extract_with_options
-from sigdask.execution.run import connect_once, count_with_options
+from sigdask.execution.run import connect_once, count_with_options, extract_with_options
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options

@@ -5,6 +5,19 @@ seeded by their own counters, so their number and place, and repetitions, cannot
 `sigdask.execution` imports dask.
 
 Panels are pickled once for workers and never unpickled by the scheduler. They are sent to other machines without code.
+
+Tasks that run on a cluster: limited in number at a time, retried if lost, and reported if they keep failing.
+
+If a result is lost with its worker before it was fetched, it is counted again with the same counts. A task that fails
+is tried again. If it has several jobs, these are tried separately, so that the failing one can be named. Tasks of
+workers that died are suspect, and tried again alone after all others. A task that kills a worker when it runs alone is
+poison: its job is given up and named.
+
+Extraction of statistics from outputs for metrics: in this process, in other processes or on a cluster.
+
+Counters in Python hold the interpreter's lock, so processes are used instead of threads. If the workers of a cluster
+have another version of a library, or lack it, they are not used. What a cluster does not count is counted on this
+machine.
 """
 
 from __future__ import annotations
@@ -14,20 +27,32 @@ import operator
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
-from sigdask.errors import InputError, SigdaskError, TaskError, UnfinishedError
+from sigdask.counts import Counts
+from sigdask.counts.fields import Array
+from sigdask.errors import ClusterLostError, InputError, SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters
-from sigdask.execution.clusters import Cluster, ClusterLike, settings
-from sigdask.execution.task_window import TaskWindow
+from sigdask.execution.clusters import Cluster, ClusterLike
+from sigdask.execution.clusters.base import check_driver_versions, get_own_versions, log
 from sigdask.interface import spell
 from sigdask.io import addresses
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics
+from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
+from sigdask.metrics.extraction.parts import (
+    ExtractionLog,
+    ExtractionPart,
+    LocalExtraction,
+    ProcessExtraction,
+)
 from sigdask.metrics.transport import can_send_by_name, iter_functions
+from sigdask.options import SelectionOptions
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.panels.sums import ENUMERATION_SECONDS, PAIRS_AT_ONCE, EnumeratedPairs
@@ -35,6 +60,154 @@ from sigdask.randomization.slabs import Job, sum_trials
 from sigdask.randomization.stream import BLOCK, philox
 from sigdask.randomization.tallies import Tally
 from sigdask.text import format_count
+
+TASKS_PER_THREAD = 4
+"""Tasks in flight for each thread of the cluster."""
+
+FETCH_SIZE = 16
+"""Maximum number of results fetched in one round trip. One at a time, a driver fetches 150 per second of any size."""
+
+CHECK_SECONDS = 5.0
+"""Seconds between checks of the number of threads, because workers join and leave."""
+
+MAX_ATTEMPTS = 4
+NO_WORKER_ERRORS = ("NoWorkerError", "NoValidWorkerError")
+"""Errors of tasks that had no worker for longer than no-workers-timeout."""
+
+
+class TaskWindow:
+    """Runs tasks on a client, a limited number at a time; each task is a tuple with entries for one or more jobs.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Connected.
+    tasks : sequence of tuple
+        Tasks to run.
+    submit : callable
+        Function from a task to its future.
+
+    Attributes
+    ----------
+    given_up : dict of int to Exception
+        Jobs that failed on every attempt, with the error.
+    """
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[tuple[Any, ...]], submit: Callable[[Any], Any]) -> None:
+        from distributed import as_completed
+
+        self.cluster = cluster
+        self.client = cluster.client
+        self.tasks = list(tasks)
+        self.given_up: dict[int, Exception] = {}
+        self._submit = submit
+        self._waiting = iter(range(len(tasks)))
+        self._suspects: list[int] = []
+        self._solo_task: int | None = None
+        self._attempts: dict[int, int] = {}
+        self._in_flight: dict[str, tuple[int, Any]] = {}
+        self._n_threads, self._last_check = cluster.n_threads, time.monotonic()
+        self._completed = as_completed(loop=self.client.loop)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the results of tasks as they finish; results that arrive together are fetched together.
+
+        Raises
+        ------
+        ClusterLostError
+            The scheduler or all workers were lost.
+        """
+        self._fill_window()
+        for batch in self._completed.batches():
+            for futures in (batch[k : k + FETCH_SIZE] for k in range(0, len(batch), FETCH_SIZE)):
+                for future, result in zip(futures, fetch_results(futures, self.client), strict=True):
+                    number, _ = self._in_flight.pop(future.key)
+                    if not isinstance(result, Exception):
+                        future.release()
+                        yield result
+                    elif not self._is_given_up(number):
+                        self._retry(number, result)
+                self._fill_window()
+
+    def _fill_window(self) -> None:
+        if time.monotonic() - self._last_check > CHECK_SECONDS:
+            with suppress(OSError):  # lost: the tasks in flight will report it
+                self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
+            self._last_check = time.monotonic()
+        room = TASKS_PER_THREAD * self._n_threads - len(self._in_flight)
+        self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
+        while self._suspects and not self._in_flight:
+            self._solo_task = self._suspects.pop(0)
+            self._launch([] if self._is_given_up(self._solo_task) else [self._solo_task])
+
+    def _launch(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            future = self._submit(self.tasks[number])
+            self._in_flight[future.key] = number, future
+            self._completed.add(future)
+
+    def _is_given_up(self, number: int) -> bool:
+        return all(part.job in self.given_up for part in self.tasks[number])
+
+    def _retry(self, number: int, error: Exception) -> None:
+        if self.client.status != "running" or type(error).__name__ in NO_WORKER_ERRORS:
+            raise self._build_lost_error(error)
+        if len(self.tasks[number]) > 1:
+            first = len(self.tasks)
+            self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
+            parts = range(first, len(self.tasks))
+            if _is_killed(error):
+                self._suspects += parts
+            else:
+                self._launch(parts)
+        elif _is_killed(error) and number != self._solo_task:
+            self._suspects.append(number)
+        else:
+            self._attempts[number] = self._attempts.get(number, 0) + 1
+            if self._attempts[number] >= MAX_ATTEMPTS or _is_killed(error):
+                self._give_up(self.tasks[number][0].job, error)
+            else:
+                self._launch([number])
+
+    def _give_up(self, job: int, error: Exception) -> None:
+        self.given_up[job] = error
+        log.warning("job %d of the counting failed on every worker and is given up: %s", job, error, extra={"job": job})
+        self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
+
+    def _build_lost_error(self, error: Exception) -> ClusterLostError:
+        if self.client.status != "running":
+            return ClusterLostError("the dask scheduler was lost")
+        status = self.cluster.get_status()
+        detail = f"; the queue says: {status}" if status else ""
+        return ClusterLostError(f"the cluster has no workers left ({error}){detail}")
+
+
+def _is_killed(error: Exception) -> bool:
+    """Return whether the error says that several workers died while they ran the task."""
+    return type(error).__name__ == "KilledWorker"
+
+
+def fetch_results(futures: Sequence[Any], client: Any) -> list[Any]:
+    """Return for each future its result or its error; raise an error that is a `SigdaskError`."""
+    if all(future.status == "finished" for future in futures):
+        with suppress(Exception):  # some were lost with their workers in the meantime
+            return list(client.gather(futures, errors="raise", direct=False))
+    return [_fetch_result(future, client) for future in futures]
+
+
+def _fetch_result(future: Any, client: Any) -> Any:
+    if future.status == "finished":
+        try:
+            return client.gather([future], errors="raise", direct=False)[0]
+        except SigdaskError:
+            raise
+        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
+            return error
+    failure = future.exception(timeout=10) if future.status == "error" else None
+    if isinstance(failure, SigdaskError):
+        raise failure
+    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")
+
 
 TASK_SECONDS = 1.0
 
@@ -202,14 +375,14 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
     if code:
         import cloudpickle
 
-        return bytes(cloudpickle.dumps((settings.get_own_versions(), (*addresses.FOLDERS,), cloudpickle.dumps(panel))))
+        return bytes(cloudpickle.dumps((get_own_versions(), (*addresses.FOLDERS,), cloudpickle.dumps(panel))))
     for name, function in iter_functions(panel):
         if not can_send_by_name(function):
             raise InputError(
                 f"metric {name!r}: workers on other machines import metrics by name; define the function at "
                 "the top level of a module that they can import, and give it as MODULE:FUNCTION"
             )
-    return pickle.dumps((settings.get_own_versions(), (), pickle.dumps(panel)))
+    return pickle.dumps((get_own_versions(), (), pickle.dumps(panel)))
 
 
 def unpack_panel(panel: Any) -> AnyPanel:
@@ -218,7 +391,7 @@ def unpack_panel(panel: Any) -> AnyPanel:
         ready: AnyPanel = panel
         return ready
     theirs, folders, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    settings.check_driver_versions(theirs)
+    check_driver_versions(theirs)
     for folder in folders:
         addresses.add_folder(folder)
     result: AnyPanel = pickle.loads(packed)  # noqa: S301
@@ -453,3 +626,105 @@ def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace |
         show_trials(n_done, total, pace.share, pace.seconds_left)
     elif progress is not None:
         progress(n_done, total)
+
+
+SHORT_SECONDS = 2.0
+"""Work of fewer seconds is done without worker processes."""
+
+LONG_SECONDS = 60.0
+"""Estimated seconds on this machine from which connecting to a cluster is worthwhile."""
+
+CountedParts = Iterator[tuple[int, list[Array]]]
+
+
+class ClusterExtraction:
+    """An executor that counts the parts of an extraction on the cluster of a run.
+
+    Parameters
+    ----------
+    cluster : str, Cluster, or a client or cluster of dask's
+        As for trials. "threads" and "local" use processes on this machine, as does "auto" for long work.
+    workers : int, optional
+        Number of workers; by default one per core.
+    """
+
+    def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
+        self.cluster = cluster
+        self.n = workers or int(getattr(cluster, "n_threads", 1 if cluster == "none" else clusters.count_cores()))
+
+    @property
+    def _is_local(self) -> bool:
+        """Whether parts are counted on this machine, not on a dask cluster."""
+        kind = self.cluster.kind if isinstance(self.cluster, Cluster) else self.cluster
+        return kind in clusters.LOCAL_WORDS
+
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
+        """Yield each part's number and statistics as parts finish; `seconds` is the expected work."""
+        if seconds < SHORT_SECONDS:
+            return LocalExtraction()(parts, seconds)
+        if (active := clusters.resolve_active(self.cluster)) is not self.cluster:
+            return ClusterExtraction(active, self.n)(parts, seconds)
+        if self.n == 1 and self._is_local:
+            return LocalExtraction()(parts, seconds)
+        is_dask = clusters.is_dask_object(self.cluster) or isinstance(self.cluster, Cluster)
+        if self._is_local or (seconds / self.n < LONG_SECONDS and not is_dask):
+            return ProcessExtraction(self.n)(parts, seconds)
+        return _count_with_fallback(self._count_connected(parts), parts, seconds)
+
+    def _count_connected(self, parts: Sequence[ExtractionPart]) -> CountedParts:
+        with clusters.connect(self.cluster) as connected:
+            yield from _count_on_client(connected, parts)
+
+
+def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
+    """Yield the parts that a cluster counts, then count the missing parts on this machine."""
+    missing = set(range(len(parts)))
+    try:
+        for number, counts in cluster_counts:
+            missing.discard(number)
+            yield number, counts
+    except ClusterLostError as error:
+        log.warning("extraction: %s", error)
+    if missing:
+        text = "extraction: the cluster did not finish %d of %d parts; this process computes them"
+        log.warning(text, len(missing), len(parts))
+        numbers, executor = sorted(missing), ProcessExtraction(clusters.count_cores())
+        for k, counts in executor([parts[number] for number in numbers], seconds):
+            yield numbers[k], counts
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtractionTask:
+    """One part of an extraction as a task; each part has its own job, so that a failure affects no other part."""
+
+    job: int
+
+
+def _count_on_client(cluster: Cluster, parts: Sequence[ExtractionPart]) -> CountedParts:
+    def submit(task: tuple[_ExtractionTask]) -> Any:
+        number = task[0].job
+        packed = pickle.dumps((number, parts[number].extraction.key, parts[number]))
+        return cluster.client.submit(count_packed, packed, pure=False)
+
+    for number, counts in TaskWindow(cluster, [(_ExtractionTask(number),) for number in range(len(parts))], submit):
+        if counts is not None:
+            yield number, counts
+
+
+def count_packed(packed: bytes) -> tuple[int, list[Array] | None]:
+    """Count a packed part; return its number and statistics, or None instead if library versions differ."""
+    number, key, part = pickle.loads(packed)  # noqa: S301  # from the driver, as all tasks are
+    return number, part.count() if part.extraction.key == key else None
+
+
+def extract_with_options(requests: Sequence[tuple[Counts, Sequence[Any]]], options: SelectionOptions) -> list[Counts]:
+    """Return the data with the statistics that metrics take from whole outputs, extracted or from the cache.
+
+    Each request has the data of one test set and its metrics.
+    """
+    if not any(getattr(metric, "extraction", None) for _, metrics in requests for metric in metrics):
+        return [counts for counts, _ in requests]
+    cache = get_user_cache() if options["cache"] else NO_CACHE
+    log = getattr(options["progress"], "show_extraction", None) or ExtractionLog()
+    executor = ClusterExtraction(options["cluster"], options["workers"])
+    return [entry.counts for entry in extract_statistics(requests, StatisticsSource(cache, executor, log))]

@@ -12,8 +12,8 @@ from cluster.slurm import wait_until
 from cluster.work import counted, exact_jobs, fast_sum, slow_jobs
 
 from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.base import environment
 from sigdask.execution.clusters.description import parse_description
-from sigdask.execution.clusters.settings import environment
 
 PORT = 8786
 SCHEDULER, CUT, SLOW, HUNG, GOOD = 1, 2, 3, 4, 5

@@ -18,8 +18,8 @@ from cluster.slurm import find_free_port, wait_until
 from cluster.work import counted, exact_jobs, fast_sum, slow_jobs
 
 from sigdask.execution.clusters import connect
+from sigdask.execution.clusters.base import environment
 from sigdask.execution.clusters.description import parse_description
-from sigdask.execution.clusters.settings import environment
 
 MINUTES = float(os.environ.get("SIGDASK_SOAK_MINUTES", "3"))
 N_WORKERS = 3

@@ -10,9 +10,9 @@ from conftest import ROOT
 from distributed.cli import dask_scheduler, dask_worker
 
 from sigdask.execution.clusters.allocation import as_allocation
+from sigdask.execution.clusters.base import environment
 from sigdask.execution.clusters.description import read_description
 from sigdask.execution.clusters.kubernetes import build_arguments
-from sigdask.execution.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
 DEPLOY = ROOT / "deploy"

@@ -8,9 +8,9 @@ import pytest
 from counters import build_metric, build_texts, lengths
 
 from sigdask.errors import ClusterLostError
-from sigdask.execution import extract
+from sigdask.execution import run
 from sigdask.execution.clusters import Cluster, connect
-from sigdask.execution.extract import ClusterExtraction, count_packed
+from sigdask.execution.run import ClusterExtraction, count_packed
 from sigdask.metrics import find_metric
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts
 from sigdask.metrics.extraction.parts import ExtractionPart, LocalExtraction, ProcessExtraction
@@ -28,7 +28,7 @@ def want(counts):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(extract, "SHORT_SECONDS", 0.0)
+    monkeypatch.setattr(run, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-3)
 
 
@@ -75,7 +75,7 @@ class FailingCluster:
 @pytest.mark.parametrize(("n", "error"), [(6, None), (2, ClusterLostError("the scheduler went away")), (0, None)])
 @pytest.mark.slow
 def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
-    monkeypatch.setattr(extract, "_count_on_client", FailingCluster(n, error))
+    monkeypatch.setattr(run, "_count_on_client", FailingCluster(n, error))
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
         assert list_counts(ClusterExtraction(Cluster("dask", 2, client=object()))(build_parts(), 1e3)) == EXPECTED
     messages = [record.getMessage() for record in caplog.records]
@@ -99,7 +99,7 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
             used.append(self.n)
             return LocalExtraction()(listed, seconds)
 
-    monkeypatch.setattr(extract, "ProcessExtraction", Watched)
+    monkeypatch.setattr(run, "ProcessExtraction", Watched)
     for cluster in ("auto", "threads", "local", "tls://far.away:8786"):
         assert list_counts(ClusterExtraction(cluster, 2)(build_parts(), 30.0)) == EXPECTED
     assert used == [2, 2, 2, 2]
@@ -110,7 +110,7 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
 
 def test_a_cluster_that_must_be_reached_is_reached_for_long_work(monkeypatch):
     reached = []
-    monkeypatch.setattr(extract, "_count_on_client", FailingCluster(6))
-    monkeypatch.setattr(extract.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
+    monkeypatch.setattr(run, "_count_on_client", FailingCluster(6))
+    monkeypatch.setattr(run.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
     assert list_counts(ClusterExtraction("tls://far.away:8786", 2)(build_parts(), 1e4)) == EXPECTED
     assert reached == ["tls://far.away:8786"]

@@ -5,9 +5,9 @@ from collections import deque
 import distributed
 import pytest
 
-from sigdask.execution import task_window
+from sigdask.execution import run
 from sigdask.execution.clusters import Cluster
-from sigdask.execution.task_window import FETCH_SIZE, TASKS_PER_THREAD, TaskWindow
+from sigdask.execution.run import FETCH_SIZE, TASKS_PER_THREAD, TaskWindow
 
 
 class StubTask:
@@ -105,7 +105,7 @@ def test_a_result_that_is_lost_with_its_worker_costs_those_that_came_with_it_not
 
 
 def test_a_scheduler_that_does_not_say_how_many_threads_there_are_stops_nothing(flown, monkeypatch):
-    monkeypatch.setattr(task_window, "CHECK_SECONDS", -1.0)
+    monkeypatch.setattr(run, "CHECK_SECONDS", -1.0)
     client = StubClient(2)
     monkeypatch.setattr(client, "nthreads", lambda: (_ for _ in ()).throw(OSError("closed")))
     assert len(list(flown(30, client, 2))) == 30

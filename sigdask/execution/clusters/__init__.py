@@ -151,7 +151,7 @@ def connect(cluster: Any, *, workers: int | None = None) -> Iterator[Cluster]:
 
 
 def _open_dask(cluster: Any, workers: int | None) -> AbstractContextManager[Cluster]:
-    from sigdask.execution.clusters import connecting, starting  # load dask
+    from sigdask.execution.clusters import connecting  # loads dask
 
     if is_dask_object(cluster):
         return connecting.use_client(cluster)
@@ -159,7 +159,7 @@ def _open_dask(cluster: Any, workers: int | None) -> AbstractContextManager[Clus
     description = _describe(cluster).with_workers(workers)
     if description.kind == "address":
         return connecting.connect_address(description)
-    return starting.start_cluster(description)
+    return connecting.start_cluster(description)
 
 
 def _describe(cluster: Any) -> ClusterDescription:

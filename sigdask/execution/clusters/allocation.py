@@ -14,10 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sigdask.execution.clusters.base import join_last_lines
-from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import LOOPBACK_PAGES, QUIET_WORKER, environment
-from sigdask.execution.clusters.tls import build_settings
+from sigdask.execution.clusters.base import LOOPBACK_PAGES, QUIET_WORKER, environment, join_last_lines
+from sigdask.execution.clusters.description import ClusterDescription, build_settings
 
 
 def as_allocation(description: ClusterDescription) -> ClusterDescription:

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from sigdask.errors import explain_missing
+from sigdask.execution.clusters.base import environment
 from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import environment
 
 
 @contextmanager

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sigdask.execution.clusters.base import hide_working_directory
+from sigdask.execution.clusters.base import LOOPBACK_PAGES, hide_working_directory
 from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import LOOPBACK_PAGES
 
 OPTIONS = {"threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes"}
 

@@ -18,10 +18,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from sigdask.errors import explain_missing
-from sigdask.execution.clusters.base import get_first_line, join_last_lines, log
-from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import LOOPBACK_PAGES, QUIET_WORKER, environment
-from sigdask.execution.clusters.tls import write_certificate
+from sigdask.execution.clusters.base import (
+    LOOPBACK_PAGES,
+    QUIET_WORKER,
+    environment,
+    get_first_line,
+    join_last_lines,
+    log,
+)
+from sigdask.execution.clusters.description import ClusterDescription, write_certificate
 
 
 def check_queue(description: ClusterDescription) -> None:

@@ -20,10 +20,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from sigdask.errors import InputError, explain_missing
-from sigdask.execution.clusters.base import get_first_line, join_last_lines
-from sigdask.execution.clusters.description import ClusterDescription
-from sigdask.execution.clusters.settings import LOOPBACK_PAGES
-from sigdask.execution.clusters.tls import build_settings
+from sigdask.execution.clusters.base import LOOPBACK_PAGES, get_first_line, join_last_lines
+from sigdask.execution.clusters.description import ClusterDescription, build_settings
 
 TIMEOUT_SECONDS = 30.0
 

@@ -10,7 +10,7 @@ from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import bind_metric, list_pairs
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
-from sigdask.execution.extract import ClusterExtraction
+from sigdask.execution.run import ClusterExtraction
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics

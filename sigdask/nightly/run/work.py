@@ -20,8 +20,7 @@ from sigdask.analysis.details import ComparisonDetails, compute_details, select_
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
 from sigdask.execution.clusters import ClusterLike
-from sigdask.execution.extract import ClusterExtraction
-from sigdask.execution.run import Progress
+from sigdask.execution.run import ClusterExtraction, Progress
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
 from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache

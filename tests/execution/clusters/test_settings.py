@@ -4,7 +4,7 @@ import dask
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.settings import (
+from sigdask.execution.clusters.base import (
     SETTINGS,
     check_driver_versions,
     environment,

@@ -4,8 +4,7 @@ import pytest
 from cluster.hosts import write_certificates
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.description import parse_description
-from sigdask.execution.clusters.tls import build_security
+from sigdask.execution.clusters.description import build_security, parse_description
 
 
 def test_a_run_has_its_own_certificate_unless_plain_tcp_is_asked_for():

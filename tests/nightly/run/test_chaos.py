@@ -20,7 +20,7 @@ from nights import SLOW_SECONDS, list_workers, read_tallies, run_sigdask, wait_f
 from servers import find_free_port, forward_connections, start_postgres
 from sqlalchemy import text
 
-from sigdask.execution.clusters.settings import environment
+from sigdask.execution.clusters.base import environment
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.store import open_for_reading, open_store

@@ -7,7 +7,7 @@ from counters import build_texts
 from nights import write_plan
 
 from sigdask.api import compare_all
-from sigdask.execution import extract
+from sigdask.execution import run as execution
 from sigdask.formats import Options, read
 from sigdask.metrics.extraction import parts
 from sigdask.nightly.plan import load_plan
@@ -35,7 +35,7 @@ format = "segments"
 @pytest.fixture
 def night(tmp_path, monkeypatch):
     """Return a function that runs a plan of three systems and extracts in processes."""
-    monkeypatch.setattr(extract, "SHORT_SECONDS", 0.0)
+    monkeypatch.setattr(execution, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
     counts = build_texts(60, 3)
     for name, outputs in zip(counts.systems, counts.outputs.systems, strict=True):
