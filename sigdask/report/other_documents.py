@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import AcceptanceSet, RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import (
     Difference,
-    Measure,
     Precision,
     RankingEvaluation,
     SampledPrecision,
@@ -30,7 +28,7 @@ from sigdask.results.comparisons import get_version
 from sigdask.statistics.candidates import IntervalCoverage
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
-from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score
+from sigdask.statistics.rounding import format_p, format_p_equals, format_score
 from sigdask.text import format_count, format_list
 
 MAX_SHOWN = 40
@@ -42,41 +40,37 @@ MAX_NOTED = 3
 MAX_SENTENCES = 12
 """Maximum number of tests of independence that are each described in a sentence."""
 
-AGAINST_CHANCE = {
-    "two-sided": "two-sided: as far from chance",
-    "greater": "one-sided: more than chance",
-    "less": "one-sided: less than chance",
-}
-
 MAX_CUTOFFS = 7
 """Number of cutoffs of a curve shown by default."""
+
+
+Analysis = PowerResults | IndependenceResults | RankingEvaluation | RepeatedSamples
 
 
 def _describe_version(seed: int) -> str:
     return f"sigdask {get_version()}, seed {seed}."
 
 
-def _cut(table: DocumentTable, n: int, *, everything: bool, noun: str = "pairs") -> Iterator[Block]:
-    """Yield the first rows of a table, and where all are."""
-    n_left = len(table.sections[0]) - n
-    yield table if everything or n_left <= 0 else table.shorten(n)
-    if n_left > 0 and not everything:
-        yield f"{n_left:,} more {noun}: --all, or --json FILE"
+def _cut(table: DocumentTable, *, everything: bool) -> DocumentTable:
+    """Return a table, or its first rows with a note where all are."""
+    n_left = len(table.sections[0]) - MAX_SHOWN
+    if everything or n_left <= 0:
+        return table
+    return replace(table.shorten(MAX_SHOWN), legend=(*table.legend, f"{n_left:,} more pairs: --all, or --json FILE"))
 
 
-def render_analysis(
-    analysis: PowerResults | IndependenceResults | RankingEvaluation | RepeatedSamples,
-    *,
-    everything: bool = False,
-    width: int | None = None,
-) -> str:
+def render_analysis(analysis: Analysis, *, everything: bool = False, width: int | None = None) -> str:
     """Return an analysis other than comparisons as text for a terminal of so many columns, in full or in short."""
-    if isinstance(analysis, IndependenceResults):
-        return render_blocks(_iter_independence_blocks(analysis), width)
-    if isinstance(analysis, RepeatedSamples):
-        return render_blocks(_iter_sample_blocks(analysis), width)
-    iter_blocks = _iter_power_blocks if isinstance(analysis, PowerResults) else _iter_evaluation_blocks
-    return render_blocks(iter_blocks(analysis, everything=everything), width)  # type: ignore[arg-type]
+    match analysis:
+        case PowerResults():
+            blocks = _iter_power_blocks(analysis, everything=everything)
+        case IndependenceResults():
+            blocks = _iter_independence_blocks(analysis)
+        case RankingEvaluation():
+            blocks = _iter_evaluation_blocks(analysis, everything=everything)
+        case _:
+            blocks = _iter_sample_blocks(analysis)
+    return render_blocks(blocks, width)
 
 
 # Power
@@ -121,12 +115,12 @@ def _format_power(point: PowerAt | None) -> str:
     return f"{point.power:.3f}" if not point.error else f"{point.power:.2f} ± {1.96 * point.error:.2f}"
 
 
-def _iter_power_blocks(powers: PowerResults, *, everything: bool = False) -> Iterator[Block]:
+def _iter_power_blocks(powers: PowerResults, *, everything: bool) -> Iterator[Block]:
     """Yield the power of comparisons: the answer first as a sentence, then each pair, then the methods."""
     yield "\n".join(f"warning: {note}" for note in powers.notes if isinstance(note, ScopeNote))
     for metric in dict.fromkeys(power.metric for power in powers):
         yield " ".join(_describe_powers([power for power in powers if power.metric == metric]))
-    yield from _cut(build_power_table(powers), MAX_SHOWN, everything=everything)
+    yield _cut(build_power_table(powers), everything=everything)
     yield "\n".join(_describe_power_methods(powers))
 
 
@@ -134,25 +128,21 @@ def _describe_powers(powers: Sequence[Power]) -> Iterator[str]:
     """Yield sentences on the estimates that are finite and do not rest on few units."""
     first, n = powers[0], len(powers)
     unit = f"{first.unit}s" if first.unit.isalpha() and first.unit[-1] not in "sxzyh" else f"units ({first.unit})"
-    wanted, condition = (
-        first.wanted_difference,
-        f"with power {first.power:g} (test at {first.level:.3g}, {first.alternative})",
-    )
+    condition = f"with power {first.power:g} (test at {first.level:.3g}, {first.alternative})"
     needed = [p.needed.value for p in powers if p.needed and not p.is_needed_uncertain]
     detected = [p.detectable.value for p in powers if p.detectable and not p.is_detectable_uncertain]
     needed, detected = ([x for x in values if math.isfinite(x)] for values in (needed, detected))
     shares = [f" ({len(values):,} of {n:,} pairs)" if n > 1 else "" for values in (needed, detected)]
-    if wanted is not None and needed:
+    if first.wanted_difference is not None and needed:
         about = " about" * any(p.method != EXACT for p in powers)
-        yield f"To detect a difference of {wanted:g} in {first.metric} {condition}, you need{about}"
-        yield f"{_format_range(needed, ',.0f')} {unit}{shares[0]}."
+        yield (
+            f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition}, you need{about} "
+            f"{_format_range(needed, ',.0f')} {unit}{shares[0]}."
+        )
+        condition = "with this power"
     if detected:
         size = f"{first.n_asked:,} {unit} can detect a difference of {_format_range(detected, '.3g')}"
-        yield (
-            f"Your {size} with this power{shares[1]}."
-            if needed
-            else f"{size} in {first.metric} {condition}{shares[1]}."
-        )
+        yield f"{size} in {first.metric} {condition}{shares[1]}."
 
 
 def _format_range(values: Sequence[float], spec: str) -> str:
@@ -165,14 +155,13 @@ def _describe_power_methods(powers: PowerResults) -> Iterator[str]:
     """Yield the methods used, and their limitations."""
     methods = {power.method for power in powers if power.reachable is not None}
     if SIMULATED in methods:
+        n = max(power.n_samples for power in powers)
         yield (
-            f"simulated: each power from {max(power.n_samples for power in powers):,} samples (seed {powers.seed}) of "
-            "the observed units. Units are reweighted so that the systems differ as much as stated (exponential "
-            "tilting), and each sample is tested by randomization. ± and intervals are 95 %, and cover only the error "
-            "of the simulation"
+            f"simulated: {n:,} samples (seed {powers.seed}) of the units, reweighted to the difference (exponential "
+            "tilting); ± and intervals are 95 %, of the simulation alone"
         )
     if EXACT in methods:
-        yield "exact: for scores of 0 or 1 (or two values) the test is a sign test, and its power is summed exactly"
+        yield "exact: for scores of 0 or 1 (or two values), the power of a sign test"
     if any(power.is_needed_uncertain or power.is_detectable_uncertain for power in powers):
         yield f"note: ~: after reweighting, like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
     by_text: dict[str, list[Power]] = {}
@@ -232,22 +221,15 @@ def _iter_independence_blocks(results: IndependenceResults) -> Iterator[Block]:
 
 
 def _describe_independence(r: Independence, alpha: float) -> Iterator[str]:
-    basis = f"99 % interval {format_limits(*r.p_interval, alpha)}; {_format_method(r)}"
-    if r.method == "exact":
-        basis = "exact" if r.n_trials is None else f"exact: {r.n_extreme:,} of {r.n_trials:,} arrangements"
     verdict = r.verdict(alpha)
     level = "" if verdict.startswith("undecided") else f" at {alpha:g}"
     adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
     strata = "" if r.within is None else f", permuted within {r.n_strata:,} values of {r.within}"
     yield (
         f"{r.metric}: {r.a} against {r.b}, {format_score(r.score)}, where independent labels score "
-        f"{_format_by_chance(r)}; {format_p_equals(r.p_value, alpha)} ({basis}; "
-        f"{AGAINST_CHANCE[r.alternative]}; {format_count(r.n_items, 'item')}{strata}){adjusted}: "
-        f"{verdict}{level}."
+        f"{_format_by_chance(r)}; {format_p_equals(r.p_value, alpha)} ({_format_method(r)}; {r.alternative}; "
+        f"{format_count(r.n_items, 'item')}{strata}){adjusted}: {verdict}{level}."
     )
-    if r.exact is not None and r.method != "exact":
-        yield f"    exact {format_p_equals(r.exact.p_lo, alpha)} ({r.exact.method})"
-    yield from (f"    {c.name} {c.verdict}: {c.detail}" for c in r.checks if c.verdict != "not applicable")
     yield from (f"    note: {warning}" for warning in r.warnings)
 
 
@@ -261,12 +243,15 @@ def build_evaluation_tables(evaluation: RankingEvaluation) -> list[DocumentTable
 
 
 def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
-    rows, measures = evaluation.precision or evaluation.sampled, _sort_measures(evaluation)
+    rows = evaluation.precision or evaluation.sampled
+    measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
     columns = build_columns(measures, {"measure": "measure"})
     average = np.array([m.average_precision for m in measures])
     if not np.isnan(average).any():
         columns.append(Column("AP", [*map(format_score, average.tolist())], bold=find_best(average)))
-    for n, found in _iter_cutoffs(rows, measures, everything=everything):
+    by_key = {(row.measure, row.n): row for row in rows}
+    for n in _select_cutoffs(rows, everything=everything):
+        found = [by_key.get((m.measure, n)) for m in measures]
         best = find_best(np.array([row.precision if row else math.nan for row in found]))
         columns.append(Column(f"n = {n:,}", [*map(_format_precision, found)], bold=best))
     source = ", extrapolated from the judged candidates" if evaluation.sampled else ""
@@ -276,20 +261,6 @@ def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -
         f"{_describe_version(evaluation.seed)}"
     )
     return DocumentTable.of(title, columns, note=note)
-
-
-def _sort_measures(evaluation: RankingEvaluation) -> list[Measure]:
-    return sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
-
-
-def _iter_cutoffs(
-    rows: Sequence[Any], measures: Sequence[Measure], *, everything: bool
-) -> Iterator[tuple[int, list[Any]]]:
-    """Yield each n to show with the rows of all measures, None for one that has none."""
-    by_key = {(row.measure, row.n): row for row in rows}
-    yield from (
-        (n, [by_key.get((m.measure, n)) for m in measures]) for n in _select_cutoffs(rows, everything=everything)
-    )
 
 
 def _format_precision(row: Precision | SampledPrecision | None) -> str:
@@ -333,7 +304,7 @@ def _build_average_table(evaluation: RankingEvaluation) -> DocumentTable:
     return DocumentTable.of("measures compared by average precision", columns, legend, note)
 
 
-def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool = False) -> Iterator[Block]:
+def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool) -> Iterator[Block]:
     """Yield which measure is better at which n, and how certain this is."""
     judged = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
     true = f"{evaluation.n_true:,} are true ({100 * evaluation.n_true / evaluation.n_judged:.1f} %)"
@@ -346,11 +317,10 @@ def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool =
     lines += [_describe_significance(evaluation)] if evaluation.differences else []
     yield "\n".join(lines)
     yield _build_precision_table(evaluation, everything=everything)
-    if evaluation.precision:
-        yield _build_recall_table(evaluation, everything=everything)
     if evaluation.differences:
-        yield from _cut(_build_pair_table(evaluation), MAX_SHOWN, everything=everything)
-    yield "\n".join(_describe_models(evaluation))
+        yield _cut(_build_pair_table(evaluation), everything=everything)
+        trials = f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
+        yield f"test: ranks are swapped for all n at once; step-down max-T, {trials}; ties: {evaluation.ties}"
 
 
 def _describe_significance(evaluation: RankingEvaluation) -> str:
@@ -361,15 +331,6 @@ def _describe_significance(evaluation: RankingEvaluation) -> str:
         f"{n_adjusted:,} of {format_count(n, 'difference')} of precision {'is' if n_adjusted == 1 else 'are'} "
         f"significant at {level} over all pairs and n together ({n_single:,} by Fisher's test of each one separately)"
     )
-
-
-def _build_recall_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
-    measures = _sort_measures(evaluation)
-    columns = [
-        Column(f"n = {n:,}", [f"{100 * row.recall:.1f}" for row in found])
-        for n, found in _iter_cutoffs(evaluation.precision, measures, everything=everything)
-    ]
-    return DocumentTable.of("recall in %", [*build_columns(measures, {"measure": "measure"}), *columns])
 
 
 def _build_pair_table(evaluation: RankingEvaluation) -> DocumentTable:
@@ -405,57 +366,36 @@ def _list_better(rows: Sequence[Difference], sign: int, alpha: float) -> str:
     return ", ".join(parts) or NO_SCORE
 
 
-def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
-    """Yield lines on the statistical models that intervals and p-values rest on."""
-    trials = f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
-    models = {
-        f"ties: {evaluation.ties}": True,
-        "intervals: Clopper-Pearson, of the number of true candidates among n. If ties make it a mean, the interval "
-        "covers those of the whole numbers below and above it": evaluation.precision,
-        "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact":
-            evaluation.sampled,
-        "together: the two ranks of a candidate are swapped for all n at once, so a list can have more or fewer than n "
-        f"candidates; max-T, step-down, {trials}": evaluation.differences,
-        "Fisher: compares the candidates that only one of the two lists has, separately for each n. Both lists keep n "
-        "candidates": evaluation.differences,
-    }  # fmt: skip
-    yield from (text for text, rows in models.items() if rows)
-
-
 def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
     """Yield the validation by repeated samples: observed and predicted variation, and a histogram."""
     for validated in samples.found:
-        yield from _iter_validated(validated, samples.confidence)
-    yield (
-        "model: T of N accepted candidates is Bin(N, p), with one p for all samples, the precision of all together; "
-        "widened: Clopper-Pearson of counts divided by the overdispersion, which is estimated from the same samples"
-    )
+        yield "\n".join(_describe_samples(validated, samples.confidence))
+        bars = validated.histogram
+        edges = zip(bars.edges[:-1].tolist(), bars.edges[1:].tolist(), strict=True)
+        columns = [
+            Column("precision", [f"{low:.3f}-{high:.3f}" for low, high in edges]),
+            Column("found", [str(n) for n in bars.observed.tolist()]),
+            Column("expected", [f"{n:.1f}" for n in bars.expected.tolist()]),
+        ]
+        fit = f"fit: chi2 = {bars.chi2:.1f} with {bars.df} degrees of freedom, {format_p_equals(bars.p_value)}"
+        yield DocumentTable.of("samples by precision", columns, [] if math.isnan(bars.chi2) else [fit])
+    yield "model: T of N accepted candidates is Bin(N, p), with one p for all samples, the precision of all together"
 
 
-def _iter_validated(validated: AcceptanceSet, confidence: float) -> Iterator[Block]:
-    d, bars, n_expected = validated.dispersion, validated.histogram, validated.intervals.expected
+def _describe_samples(validated: AcceptanceSet, confidence: float) -> Iterator[str]:
+    d = validated.dispersion
     setting = f"n = {validated.n:,}" if validated.cutoff is None else f"cutoff {validated.cutoff:g}"
     varies = "vary as the model says"
     if d.p_value < 0.05:
         varies = f"vary more than the model says, by {d.factor:.2f} in variance"
-    lines = [
-        f"{validated.measure}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average",
-        f"precision of all together: {d.precision:.4f}",
-        f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}",
-        f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}",
-        f"{_describe_outside('intervals', validated.intervals, confidence)} ({n_expected:.1f} expected)",
-    ]
+    yield f"{validated.measure}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average"
+    yield f"precision of all together: {d.precision:.4f}"
+    yield f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}"
+    yield f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}"
+    n_expected = validated.intervals.expected
+    yield f"{_describe_outside('intervals', validated.intervals, confidence)} ({n_expected:.1f} expected)"
     if d.factor > 1:
-        lines.append(_describe_outside(f"intervals widened by {d.factor:.2f}", validated.widened, confidence))
-    yield "\n".join(lines)
-    edges = zip(bars.edges[:-1].tolist(), bars.edges[1:].tolist(), strict=True)
-    columns = [
-        Column("precision", [f"{low:.3f}-{high:.3f}" for low, high in edges]),
-        Column("found", [str(n) for n in bars.observed.tolist()]),
-        Column("expected", [f"{n:.1f}" for n in bars.expected.tolist()]),
-    ]
-    fit = f"fit: chi2 = {bars.chi2:.1f} with {bars.df} degrees of freedom, {format_p_equals(bars.p_value)}"
-    yield DocumentTable.of("samples by precision", columns, [] if math.isnan(bars.chi2) else [fit])
+        yield _describe_outside(f"intervals widened by {d.factor:.2f}", validated.widened, confidence)
 
 
 def _describe_outside(noun: str, coverage: IntervalCoverage, confidence: float) -> str:
