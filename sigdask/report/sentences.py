@@ -9,22 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import find_distinct
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.standings import ALL, BASELINE, PAIR, SOME, Standings
 from sigdask.report.wording import ADJUSTMENTS, ALTERNATIVES, INTERVAL_METHODS
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import get_result, iter_results
 from sigdask.results.record import OtherUnitResult, Result
 from sigdask.results.table import AGREES, CONTESTED, DISAGREES, Table
-from sigdask.statistics.bounds import clopper_pearson
 from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, format_list
 
@@ -177,24 +175,18 @@ def describe_p(result: Result, alpha: float) -> str:
     """Return text on p with its interval."""
     label = "" if result.p_adjusted is None else "unadjusted "
     p = format_p_equals(result.p_value, alpha, is_bound=result.is_bound)
-    return f"{label}{p} ({_describe_precision(result, alpha)})"
-
-
-def _describe_precision(result: Result, alpha: float) -> str:
     if result.method == "exact":
-        return "exact"
-    if is_bounded(result):
-        return f"exact p between {format_limits(*result.p_interval, alpha)}"
-    return f"99 % interval {format_limits(*result.p_interval, alpha)}; {describe_method(result)}"
+        return f"{label}{p} (exact)"
+    limits = format_limits(*result.p_interval, alpha)
+    how = "exact p between" if is_bounded(result) else "99 % interval"
+    trials = "" if is_bounded(result) else f"; {describe_method(result)}"
+    return f"{label}{p} ({how} {limits}{trials})"
 
 
 def describe_alternative_unit(b: OtherUnitResult, alpha: float) -> str:
-    """Return text on the p-value of the test that swaps another unit, with its interval."""
-    if b.method == "exact":
-        return f"{format_p_equals(b.p_value, alpha)} (exact)"
-    low, high = map(float, clopper_pearson(b.n_extreme, b.n_trials))
-    limits = format_limits(low, high, alpha)
-    return f"{format_p_equals(b.p_value, alpha)} (99 % interval {limits}; {format_count(b.n_trials, 'trial')})"
+    """Return text on the p-value of the test that swaps another unit."""
+    how = "exact" if b.method == "exact" else format_count(b.n_trials, "trial")
+    return f"{format_p_equals(b.p_value, alpha)} ({how})"
 
 
 def format_verdict_p(r: Result, alpha: float) -> str:
@@ -456,25 +448,19 @@ def find_doubtful(table: Table) -> NDArray[np.int64]:
 
 
 def describe_settings(results: ComparisonResults) -> str:
-    """Return a line with the settings that reproduce the results: version, seed, level, trials of families."""
-    family = results.family
-    trials = f", {family.n_trials:,} {name_trials(family)}" if family is not None and family.n_trials else ""
-    return f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}, alpha {results.alpha:g}{trials}"
+    """Return a line with the settings that reproduce the results: version, seed and level."""
+    return f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}, alpha {results.alpha:g}"
 
 
 def describe_test(results: ComparisonResults) -> str:
     """Return a line with the test, its unit and alternative, and the adjustment of p."""
     table, note = results.table, results.family
-    n = format_count(len(table) if note is None else note.n_comparisons, "comparison")
+    n = format_count(max(len(table), note.n_comparisons if note else 0), "comparison")
     adjustment = f"; p not adjusted for {n}" if len(table) > 1 else ""
     if note is not None:
-        adjustment = f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {n}"
+        part = f", {note.n_comparisons:,} by each metric" if note.n_comparisons < len(table) else ""
+        adjustment = f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {n}{part}"
     return f"test: stratified shuffling by {table.unit[0]}, {ALTERNATIVES[table.alternative[0]].label}{adjustment}"
-
-
-def name_trials(note: FamilyNote) -> str:
-    """Return the word for what a family's p-values count: arrangements or trials."""
-    return "arrangements" if note.exact else "trials"
 
 
 # Verdicts on groups of comparisons
@@ -502,18 +488,7 @@ class _Groups:
         """Return "on" a metric, with test set and subset where there are several."""
         row = int(self.standings.first_rows[g])
         metric = self.table.metric[row] + ("" if self.table.higher_is_better[row] else " (lower is better)")
-        varies = " over the items of each pair" * bool(self._has_varying_scores[g])
-        return f"on {metric}{self.describe_place(row)}{varies}"
-
-    @cached_property
-    def _has_varying_scores(self) -> NDArray[np.bool_]:
-        """Whether a system of a group has several scores, because each pair is compared on its common items."""
-        c, group = self.standings, np.tile(self.standings.group, 2)
-        _, inverse = find_distinct(group * len(c.names) + np.concatenate([c.a, c.b]))
-        scores = np.nan_to_num(np.concatenate([self.table.score_a, self.table.score_b]))
-        last_scores = np.empty_like(scores)
-        last_scores[inverse] = scores
-        return np.bincount(group, ~np.isclose(scores, last_scores[inverse], rtol=1e-9, atol=1e-12), c.n_groups) > 0
+        return f"on {metric}{self.describe_place(row)}"
 
     def describe_place(self, row: int) -> str:
         """Return the test set and subset of a row, where there are several."""
@@ -523,10 +498,9 @@ class _Groups:
         parts += [f"{column} {value or EMPTY}"] if column else []
         return f" in {', '.join(parts)}" if parts else ""
 
-    @cached_property
-    def get(self) -> Any:
-        """A function that returns the result of a row; several sentences are about the same rows."""
-        return lru_cache(maxsize=100)(lambda row: get_result(self.table, row))
+    def get(self, row: int) -> Result:
+        """Return the result of a row."""
+        return get_result(self.table, row)
 
     def describe(self, row: int) -> str:
         """Return the verdict of a row as a sentence."""
@@ -552,8 +526,9 @@ def _describe_group(groups: _Groups, g: int) -> str:
     rows = np.flatnonzero(c.group == g)
     if len(rows) == 1:
         return groups.describe(int(rows[0]))
-    shapes = {BASELINE: _describe_baseline, ALL: _describe_ranking}
-    return shapes.get(c.design, _describe_several)(groups, g, rows)
+    if c.design == ALL:
+        return _describe_ranking(groups, g)
+    return (_describe_baseline if c.design == BASELINE else _describe_several)(groups, g, rows)
 
 
 def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
@@ -581,30 +556,20 @@ def _describe_rest(kinds: dict[str, list[int]]) -> str:
     return f"; {join_phrases(parts)}" if parts else ""
 
 
-def _describe_ranking(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
+def _describe_ranking(groups: _Groups, g: int) -> str:
     """Return the verdict on which of several systems is best, if all were compared with each other."""
     c, where = groups.standings, groups.label(g)
     top, n_others, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
     best, rival = c.names[top], c.get_opponent(row, top)
     near = [c.get_opponent(k, top) for k in c.near_top_rows[c.group[c.near_top_rows] == g].tolist()]
-    n_told = int(c.outcome[row] == CONTESTED)
-    n_contested = int(np.count_nonzero(c.outcome[rows] == CONTESTED))
-    are = f"of {format_count(len(rows), 'comparison')} {'is' if n_contested == 1 else 'are'} contested"
-    contested = f"; {n_contested:,} {are}" if n_contested > n_told else ""
     others = f"{len(near):,} of {n_others:,} others" if len(near) > MAX_NAMED else join_phrases(near)
-    if len(near) == n_others:
-        others = "either of the others" if n_others == 2 else f"any of the {n_others:,} others"
-    lead = f"by {groups.describe_lead(row)}{contested}"
     if c.ahead[row] == 0:
-        return f"{best} and {rival} share the best score {where}{contested}"
-    if near == [rival]:
-        return f"{best} scores best {where}, but not significantly better than the runner-up, {rival}: ahead {lead}"
+        return f"{best} and {rival} share the best score {where}"
     outcome = f"scores best {where}, but is not significantly different from {others}"
     if not near:
-        outcome = (
-            f"is best {where}, significantly better than {'both' if n_others == 2 else f'all {n_others:,}'} others"
-        )
-    return f"{best} {outcome}: ahead of the runner-up, {rival}, {lead}"
+        all_others = "both" if n_others == 2 else f"all {n_others:,}"
+        outcome = f"is best {where}, significantly better than {all_others} others"
+    return f"{best} {outcome}: ahead of the runner-up, {rival}, by {groups.describe_lead(row)}"
 
 
 def _describe_several(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
