@@ -30,7 +30,7 @@ from sigdask.report.sentences import (
     join_phrases,
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
-from sigdask.report.wording import ADJUSTMENTS, INTERVAL_METHODS
+from sigdask.report.wording import ADJUSTMENTS
 from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import iter_results
@@ -47,7 +47,7 @@ from sigdask.results.table import Table
 from sigdask.statistics.classical import compute_inflation
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
-from sigdask.text import format_count, format_list
+from sigdask.text import format_list
 
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, CONTESTED_MARK = "†", "‡", "*", "?", "§"
 DISAGREES, DIFFERS, AGREES = "!", "≠", "✓"
@@ -239,11 +239,6 @@ def _format_interval(r: Result, s: Setting) -> str:
     return s.get_style(r).format_ends(r.difference, None if has_own else get_ends(r))
 
 
-def _format_unadjusted_interval(r: Result, s: Setting) -> str:
-    has_other = s.is_simultaneous and r.interval is not None
-    return s.get_style(r).format_ends(r.difference, tuple(r.interval)) if has_other and r.interval else ""
-
-
 def _format_equal_score_p(r: Result, s: Setting) -> str:
     test = r.equal_scores
     if not s.has_contested or test is None:
@@ -263,10 +258,6 @@ def _format_p_limits(r: Result, s: Setting) -> str:
     if r.method == "exact":
         return ""
     return format_limits(*r.p_interval, s.alpha) + ("" if is_bounded(r) else " (99 %)")
-
-
-def _name_interval(r: Result, _: Setting) -> str:
-    return f"{100 * r.interval.confidence:.4g} %, {INTERVAL_METHODS[r.interval.method].label}" if r.interval else ""
 
 
 def name_verdict(r: Result, alpha: float) -> str:
@@ -319,8 +310,6 @@ COLUMNS = (
     ComparisonColumn(
         Column("paired d", is_aside=True), lambda r, _: "" if r.paired_d is None else f"{r.paired_d:+.2f}", on_page=True
     ),
-    ComparisonColumn(Column("unadjusted interval", is_aside=True), _format_unadjusted_interval, on_page=True),
-    ComparisonColumn(Column("method of the interval", is_aside=True), _name_interval, on_page=True),
 )  # fmt: skip
 """Columns of comparisons, in their order."""
 
@@ -577,15 +566,14 @@ def _build_score_column(table: Table, design: str, order: Sequence[str], style: 
 
 
 def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) -> Iterator[str]:
-    alpha, n = table.alpha, int(np.count_nonzero(table.is_contested))
-    contested = f"in {n:,} of {format_count(len(table), 'comparison')} {CONTESTED_MEANING}"
+    alpha, has_contested = table.alpha, bool(table.is_contested.any())
     if design == "letters":
         yield from dict.fromkeys(f"{explain_group_marks(build_ranking(group))} at {alpha:g}" for group in groups)
-        yield from [contested] * bool(n)
+        yield from [f"of some pairs {CONTESTED_MEANING}"] * has_contested
     elif design == BASELINE:
         yield f"{BETTER}, {WORSE}: significantly better, worse than {table.b[0]} at {alpha:g}"
         yield from [f"{UNDECIDED}: undecided"] * bool((table.decision == -1).any())
-        yield from [f"{CONTESTED_MARK}: contested; {contested}"] * bool(n)
+        yield from [f"{CONTESTED_MARK}: contested, {CONTESTED_MEANING}"] * has_contested
     else:
         yield "no letters: they need all pairs, or all systems with one baseline, compared two-sided"
     if any(not group.higher_is_better[0] for group in groups):

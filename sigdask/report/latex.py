@@ -19,10 +19,8 @@ from sigdask.text import make_printable
 MAX_ROWS = 34
 """Maximum lines of a page. A row with broken names takes several."""
 
-LINE_CHARACTERS, PAGE_CHARACTERS, PAGE_POINTS = 76, 100, 450
-"""Characters of the smallest type on a line of a one-column article, and on both columns of a page, which is at least
-so many points wide.
-"""
+LINE_CHARACTERS = 76
+"""Characters of the smallest type on a line of a one-column article."""
 
 NAME_CHARACTERS = 11
 """Characters of a line of a broken name."""
@@ -162,33 +160,20 @@ def _format_number_match(match: re.Match[str]) -> str:
 
 
 def _iter_float_lines(table: DocumentTable, caption: str | None, label: str) -> Iterator[str]:
-    """Yield the lines of a table; if it fits whole only on wide pages, LaTeX chooses by the width of the page."""
+    """Yield the lines of a table, split where it is wider or longer than a page."""
     title = escape_sentence(f"{table.title}.") if caption is None else caption
-    captions = title, " ".join([title, *map(escape_sentence, table.list_sentences())])
     yield from (f"% note: {make_printable(text)}" for text in table.warnings)
-    narrow, wide = ([*_split_columns(table.sections, room)] for room in (LINE_CHARACTERS, PAGE_CHARACTERS))
-    if len(narrow) > len(wide):
-        yield rf"\ifdim\textwidth>{PAGE_POINTS}pt % for two-column pages"
-        yield from _iter_part_lines(table, wide, captions, label)
-        yield r"\else % the same for lines of one-column pages, in more tables"
-    yield from _iter_part_lines(table, narrow, captions, label)
-    yield from [r"\fi"] * (len(narrow) > len(wide))
-
-
-def _iter_part_lines(
-    table: DocumentTable, selections: Sequence[Sequence[Section]], captions: tuple[str, str], label: str
-) -> Iterator[str]:
-    """Yield the lines of a table for each selection of its columns, split where it is longer than a page."""
-    parts = [(part[0].columns, rows) for part in selections for rows in _split_pages(part)]
+    parts = [(part[0].columns, rows) for part in _split_columns(table.sections) for rows in _split_pages(part)]
     for k, (columns, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
         yield rf"\def\sigdasktable{{\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
         yield from (r"\toprule", _format_row(map(_format_header, columns)), r"\midrule", *rows, r"\bottomrule")
         yield from (r"\end{tabular}}\sigdaskfit", r"\begin{\sigdaskfloat}", r"\centering")
         if k:
-            yield from (r"\addtocounter{table}{-1}", rf"\caption{{{captions[0]} (continued)}}")
+            yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
         else:
-            yield from (rf"\caption{{{captions[1]}}}", rf"\label{{{label}}}")
+            legend = map(escape_sentence, table.list_sentences())
+            yield from (rf"\caption{{{' '.join([title, *legend])}}}", rf"\label{{{label}}}")
         yield r"{\sigdasktype\sigdasktable\par}"
         if k == len(parts) - 1 and table.note:
             note = escape_sentence(" ".join(table.note))
@@ -201,11 +186,11 @@ def _measure(column: Column) -> int:
     return max(map(len, (*_split_header(column), *column.texts))) + max(map(len, column.marks or [""]), default=0) + 1
 
 
-def _split_columns(sections: Sequence[Section], room: int) -> Iterator[list[Section]]:
+def _split_columns(sections: Sequence[Section]) -> Iterator[list[Section]]:
     """Yield sections with as many columns of numbers as fit on a line; each repeats the columns of names."""
     widths = [max(map(_measure, parts)) for parts in zip(*(section.columns for section in sections), strict=True)]
     names = [k for k, column in enumerate(sections[0].columns) if column.is_name]
-    room -= sum(min(widths[k], NAME_CHARACTERS + 1) for k in names)
+    room = LINE_CHARACTERS - sum(min(widths[k], NAME_CHARACTERS + 1) for k in names)
     groups: list[list[int]] = [[]]
     for k, width in enumerate(widths):
         if k not in names:

@@ -188,11 +188,6 @@ def _iter_details(r: Result, alpha: float) -> Iterator[str]:
         cost = compute_inflation(round(r.r12, 3))
         times = "without bound" if math.isinf(cost) else f"{compute_inflation(r.r12):.2f} times"
         yield f"    r12 = {r.r12:.3f}: a test that assumes independent systems has intervals {times} as wide"
-    for d in r.dependence:
-        yield (
-            f"    within {d.column}: ICC {round(d.icc, 3) + 0.0:.3f}, design effect {d.design_effect:.2f} "
-            f"(F test {format_p_equals(d.p_value)})"
-        )
     for b in r.beside:
         units = format_count(b.n_units, "unit")
         yield f"    by {b.unit} ({units}) instead of {r.unit}: {describe_alternative_unit(b, alpha)}"

@@ -119,7 +119,6 @@ def render_page(
         "most_open": MAX_OPEN,
         "drawing": WIDTH,
         "citations": list(dict.fromkeys(f"{describe_settings(r)}; {describe_test(r)}" for r in nonempty.values())),
-        "curve": grids.build_curve(table),
     }
     all_grids = [comparisons, *(entry["together"] for entry in sections), tests]
     data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in all_grids if grid is not None}

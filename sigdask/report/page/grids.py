@@ -28,7 +28,6 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import make_printable
 
 MAX_PLAIN = 200
@@ -39,12 +38,6 @@ MAX_ROWS = 20_000
 
 MAX_TESTED, MAX_TOGETHER = 500, 5000
 """Maximum numbers of comparisons whose classical tests are listed, and of verdicts over several sets."""
-
-MIN_IN_CURVE, MAX_IN_CURVE = 10, 1000
-"""Minimum number of comparisons for a curve, and its maximum number of points."""
-
-WIDTH, HEIGHT = 600, 240
-"""Size of the curve's drawing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,18 +178,3 @@ def build_joint_grid(name: str, results: ComparisonResults) -> PageTable:
     n = len(results.together)
     left_out = f"{MAX_TOGETHER:,} of {n:,}, those with the smallest p; the JSON has all." if n > MAX_TOGETHER else ""
     return build_grid(name, "Comparisons over all sets", build_joint_table(results, n_rows=MAX_TOGETHER), left_out)
-
-
-def build_curve(table: Table) -> dict[str, Any] | None:
-    """Return the curve of all p-values, the largest first (Sakai 2006), or None for too few p-values.
-
-    The template draws its points, alpha's level and the number of comparisons in a drawing of WIDTH by HEIGHT.
-    """
-    ordered = np.array(achieved_significance(table.p_value))
-    n = len(ordered)
-    if n < MIN_IN_CURVE:
-        return None
-    indices = np.unique(np.linspace(0, n - 1, min(n, MAX_IN_CURVE)).round().astype(np.int64))
-    positions, heights = WIDTH * indices / (n - 1), HEIGHT * (1 - ordered[indices])
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(positions.tolist(), heights.tolist(), strict=True))
-    return {"points": points, "level": HEIGHT * (1 - table.alpha), "n": n}
