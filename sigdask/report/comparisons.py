@@ -178,6 +178,13 @@ def format_p_cell(p: float | None, alpha: float, *, is_bound: bool = False) -> s
     return "" if p is None or math.isnan(p) else format_p(p, alpha, is_bound=is_bound)
 
 
+def format_deciding_p(r: Result, alpha: float) -> str:
+    """Return the p that decides a comparison, the adjusted one if there is one."""
+    if r.p_adjusted is None:
+        return format_p_cell(r.p_value, alpha, is_bound=r.is_bound)
+    return format_p_cell(r.p_adjusted, alpha, is_bound=r.is_adjusted_bound)
+
+
 # Columns of comparisons
 
 

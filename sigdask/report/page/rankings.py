@@ -17,8 +17,8 @@ from sigdask.report.comparisons import (
     MetricStyle,
     Setting,
     explain_group_marks,
+    format_deciding_p,
     format_groups,
-    format_p_cell,
     name_verdict,
     turn,
 )
@@ -133,7 +133,6 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
 
     rows = []
     for r, pair in zip(results, known, strict=True):
-        p, is_bound = (r.p_value, r.is_bound) if r.p_adjusted is None else (r.p_adjusted, r.is_adjusted_bound)
         rows.append({
             "system": r.a,
             "at": locate(r.difference),
@@ -141,7 +140,7 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
             "high": None if pair is None else locate(pair[1]),
             "difference": format_signed(r.difference),
             "interval": MetricStyle(r.metric).format_ends(r.difference, pair),
-            "p": format_p_cell(p, alpha, is_bound=is_bound),
+            "p": format_deciding_p(r, alpha),
             "verdict": name_verdict(r, alpha),
         })  # fmt: skip
     return {

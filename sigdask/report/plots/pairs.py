@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.comparisons import format_groups
+from sigdask.report.comparisons import Setting, format_deciding_p, format_groups, name_verdict, turn
 from sigdask.report.files import open_atomic
+from sigdask.report.sentences import get_ends
 from sigdask.report.standings import get_group_key
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_agreement, is_ranked
-from sigdask.results.table import CONTESTED, Table, select_intervals
+from sigdask.results.record import Result
+from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, format_letter
 from sigdask.statistics.rounding import format_p
 from sigdask.text import format_list
@@ -37,11 +40,11 @@ if TYPE_CHECKING:
 MAX_IN_FOREST = 120
 """Maximum comparisons of a forest plot: those with the best system, or with the smallest p."""
 
-VERDICT_MARKS: dict[int, tuple[str, str, str]] = {
-    1: ("significantly different", "o", plots.BLUE),
-    0: ("not significantly different", "o", "white"),
-    -1: ("undecided: more trials would decide", "D", "white"),
-    CONTESTED: ("contested: only one of two tests rejects", "s", "white"),
+VERDICT_MARKS = {
+    "significant": ("significantly different", "o", plots.BLUE),
+    "not significant": ("not significantly different", "o", "white"),
+    "undecided": ("undecided: more trials would decide", "D", "white"),
+    "contested": ("contested: only one of two tests rejects", "s", "white"),
 }
 """Words of verdicts, with the form and the filling of their marks."""
 
@@ -61,27 +64,29 @@ def _describe_score(table: Table) -> str:
     return str(table.metric[0]) if table.higher_is_better[0] else f"{table.metric[0]} (lower is better)"
 
 
-def _format_p_values(table: Table) -> list[str]:
-    """Return the p-value of each row as text: the adjusted one, if there is one."""
-    texts = []
-    for r in iter_results(table):
-        p, is_bound = (r.p_value, r.is_bound) if r.p_adjusted is None else (r.p_adjusted, r.is_adjusted_bound)
-        kind = "" if r.p_adjusted is None else "adjusted "
-        texts.append(f"{kind}p {'≤' if is_bound else '='} {format_p(p, table.alpha)}")
-    return texts
-
-
 def _get_p(table: Table) -> Floats:
     return np.asarray(np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted))
 
 
-def _select_rows(table: Table) -> Table:
-    """Return the comparisons of the best system, or else those with the smallest p."""
-    if is_ranked(table):
-        best = build_ranking(table).systems[0].system
-        rows = np.flatnonzero([best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
-        return table.take(rows[:MAX_IN_FOREST])
-    return table.take(np.lexsort((table.p_value, _get_p(table)))[:MAX_IN_FOREST])
+def _select_results(table: Table) -> tuple[list[Result], str]:
+    """Return the comparisons to draw, the largest difference first, and which of many these are.
+
+    Of many, these are those of the best system, turned so that it is first, or else those with the smallest p.
+    """
+    rows, best, note = np.arange(len(table)), None, ""
+    if len(table) > MAX_IN_FOREST:
+        rows, note = np.lexsort((table.p_value, _get_p(table))), "the smallest p"
+        if is_ranked(table):
+            best, note = build_ranking(table).systems[0].system, f"the best {_name_compared(table)}"
+            rows = np.flatnonzero([best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
+        rows = rows[:MAX_IN_FOREST]
+        note = f"\n{len(rows):,} of {len(table):,} comparisons: those with {note}"
+    results = [turn(r) if r.b == best else r for r in iter_results(table.take(rows))]
+    return sorted(results, key=lambda r: (math.isnan(r.difference), -r.difference)), note
+
+
+def _name_compared(table: Table) -> str:
+    return "metric" if is_agreement(table) else "system"
 
 
 def forest(table: Table) -> Figure:
@@ -91,30 +96,23 @@ def forest(table: Table) -> Figure:
     ----------
     Lewis & Clarke 2001, "Forest plots: trying to see the wood and the trees", BMJ 322.
     """
-    shown = table if len(table) <= MAX_IN_FOREST else _select_rows(table)
-    best = build_ranking(table).systems[0].system if len(shown) < len(table) and is_ranked(table) else None
-    is_turned = np.array([name == best for name in shown.b.to_list()], np.bool_)
-    order = np.argsort(-np.where(is_turned, -shown.difference, shown.difference), kind="stable")
-    shown, is_turned = shown.take(order), is_turned[order]
-    difference, low, high = _turn(shown, is_turned)
-    sides = zip(shown.a.to_list(), shown.b.to_list(), is_turned.tolist(), strict=True)
-    names, score = _label_rows([(b, a) if turned else (a, b) for a, b, turned in sides], _describe_axis(shown))
-    beside = _format_p_values(shown)
-    if plots.get_chosen_width() is not None and all(" = " in text for text in beside):
-        name = beside[0].partition(" = ")[0]  # said once, to leave room
-        beside, score = [text.removeprefix(f"{name} = ") for text in beside], f"{score}\n(right: {name})"
-    chosen = "the smallest p" if best is None else f"the best {'metric' if is_agreement(table) else 'system'}"
-    note = f"\n{len(shown):,} of {len(table):,} comparisons: those with {chosen}" if len(shown) < len(table) else ""
+    results, note = _select_results(table)
+    setting = Setting(results, table.alpha)
+    names, score = _label_rows(results, f"difference of {_describe_score(table)}")
+    if any(get_ends(r) for r in results):
+        gap = " " if plots.get_chosen_width() is None else "\n"
+        score += f",{gap}{setting.interval_header}s"
+    beside = [format_deciding_p(r, table.alpha) for r in results]
     width = 4.2 + plots.estimate_width(names) + plots.estimate_width(beside)
-    with plots.build_figure(width, 1.4 + 0.19 * len(shown)) as figure:
+    with plots.build_figure(width, 1.4 + 0.19 * len(results)) as figure:
         axes = figure.add_subplot()
-        marks = _plot_differences(axes, shown, difference, low, high)
+        marks = _plot_differences(axes, results, setting.alpha)
         axes.set_yticks(range(len(names)), labels=names, parse_math=False)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
         axes.set_axisbelow(True)
-        axes.set_xlabel(score, parse_math=False)
+        axes.set_xlabel(f"{score}\n(right: {'adjusted p' if setting.is_adjusted else 'p'})", parse_math=False)
         plots.set_title(axes, f"{_format_title(table)}{note}")
         right_axes = axes.twinx()
         right_axes.set_ylim(axes.get_ylim())
@@ -125,37 +123,21 @@ def forest(table: Table) -> Figure:
     return figure
 
 
-def _turn(table: Table, is_turned: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Return the differences and the ends of their intervals, of turned rows as B minus A."""
-    intervals, _ = select_intervals(table)
-    nothing = np.full(len(table), np.nan)
-    low, high = (nothing, nothing) if intervals is None else (intervals["interval.low"], intervals["interval.high"])
-    difference = np.where(is_turned, -table.difference, table.difference)
-    return difference, np.where(is_turned, -high, low), np.where(is_turned, -low, high)
-
-
-def _label_rows(pairs: Sequence[tuple[str, str]], score: str) -> tuple[list[str], str]:
-    """Return the labels of pairs and of the axis; a common baseline is named once, at the axis."""
-    systems, baselines = zip(*pairs, strict=True)
-    if len(pairs) > 1 and len({*baselines}) == 1:
+def _label_rows(results: Sequence[Result], score: str) -> tuple[list[str], str]:
+    """Return the labels of comparisons and of the axis; a common baseline is named once, at the axis."""
+    systems, baselines = [r.a for r in results], [r.b for r in results]
+    if len(results) > 1 and len({*baselines}) == 1:
         [baseline] = plots.fit_names(baselines[:1], 0.4, max_characters=60)
         return plots.fit_names(systems, 0.4, max_characters=60), f"each system − {baseline}:\n{score}"
     a, b = (plots.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
     return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)], score
 
 
-def _describe_axis(table: Table) -> str:
-    intervals, kind = select_intervals(table)
-    text = f"difference of {_describe_score(table)}"
-    if intervals is not None and not np.isnan(intervals["interval.low"]).all():
-        gap = ", " if plots.get_chosen_width() is None else ",\n"
-        text += f"{gap}{kind}{100 * float(np.nanmax(intervals['interval.confidence'])):.4g} % intervals"
-    return text
-
-
-def _plot_differences(axes: Axes, table: Table, difference: Floats, low: Floats, high: Floats) -> list[Any]:
+def _plot_differences(axes: Axes, results: Sequence[Result], alpha: float) -> list[Any]:
     """Draw the intervals, to the edge where they have no bound, and the marks; return a mark of each verdict."""
-    rows = np.arange(len(table))
+    difference = np.array([r.difference for r in results])
+    low, high = np.array([get_ends(r) or (math.nan, math.nan) for r in results]).T
+    rows, verdicts = np.arange(len(results)), np.array([name_verdict(r, alpha) for r in results])
     values = np.concatenate([np.zeros(1), difference, low, high])
     finite = values[np.isfinite(values)]
     margin = 0.06 * float(np.ptp(finite)) or 0.01
@@ -165,8 +147,8 @@ def _plot_differences(axes: Axes, table: Table, difference: Floats, low: Floats,
     ends = (np.clip(end[known], *axes.get_xlim()) for end in (low, high))
     axes.hlines(rows[known], *ends, color=plots.BLUE, linewidth=1.1, gid="intervals")
     marks = []
-    for code, (label, form, filling) in VERDICT_MARKS.items():
-        if (has_verdict := table.outcome == code).any():
+    for verdict, (label, form, filling) in VERDICT_MARKS.items():
+        if (has_verdict := verdicts == verdict).any():
             marks += axes.plot(
                 difference[has_verdict], rows[has_verdict], form, label=label, markersize=4.5,
                 markerfacecolor=filling, markeredgecolor=plots.BLUE,
@@ -458,21 +440,18 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
     InputError
         There is none, or several: it names them.
     """
-    requested = {"test_set": test_set, "subset": subset, "metric": metric}
+    requested = (test_set, subset, metric)
     groups = {get_group_key(table, int(rows[0])): rows for rows in group_rows(table)}
     fitting = {
         key: rows
         for key, rows in groups.items()
-        if all(value in {None, part} for value, part in zip(requested.values(), key, strict=True))
+        if all(value in {None, part} for value, part in zip(requested, key, strict=True))
     }
     if len(fitting) == 1:
         return table.take(next(iter(fitting.values())))
-    if not fitting:
-        criteria = ", ".join(f"{name} = {value!r}" for name, value in requested.items() if value is not None)
-        raise InputError(f"no comparison{f' with {criteria}' if criteria else ''} is in these results")
-    choices = {name: [*dict.fromkeys(key[k] for key in fitting)] for k, name in enumerate(requested)}
-    text = "; ".join(f"{name} is one of {format_list([*map(repr, v)])}" for name, v in choices.items() if len(v) > 1)
-    raise InputError("a figure shows one test set, subset and metric", remedy=f"choose which ({text})")
+    choices = format_list([repr(" ".join(filter(None, key))) for key in fitting or groups])
+    problem = "a figure shows one test set, subset and metric" if fitting else f"no comparison fits {requested}"
+    raise InputError(problem, remedy=f"choose which, with test_set, subset and metric: {choices}")
 
 
 def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]:
