@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sigdask.cli.declare import declare, declare_all, option
+from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import output_columns, print_text
 from sigdask.errors import InputError
@@ -14,11 +14,11 @@ from sigdask.report.text import format_table
 from sigdask.text import format_count, make_printable
 
 
-@declare(
+@declare.command(
     click.argument("plan_files", metavar="PLAN.toml...", nargs=-1),
-    option("--keys", "Check only keys and values, without looking for files. For commit hooks."),
-    option("--schema", "Print the JSON schema of plans, for editors, and exit."),
-    declare_all("test set, note and warning"),
+    declare.option("--keys", "Check only keys and values, without looking for files. For commit hooks."),
+    declare.option("--schema", "Print the JSON schema of plans, for editors, and exit."),
+    declare.everything("test set, note and warning"),
 )
 def command(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: bool) -> None:
     """Validate a plan and read its data. Nothing is compared."""

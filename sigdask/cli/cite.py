@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.declare import declare, option
+from sigdask.cli import declare
 from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
@@ -19,11 +19,13 @@ from sigdask.results.table import Table
 from sigdask.text import make_printable
 
 
-@declare(
+@declare.command(
     click.argument("what", required=False, metavar="[RESULTS|PLAN|STORE]"),
-    option("--bibtex", "Print only the BibTeX entries.", dest="only", flag_value="bibtex"),
-    option("--text", "Print only the paragraph.", dest="only", flag_value="text"),
-    option("--latex", "Print only the paragraph, as LaTeX with \\citep of natbib.", dest="only", flag_value="latex"),
+    declare.option("--bibtex", "Print only the BibTeX entries.", dest="only", flag_value="bibtex"),
+    declare.option("--text", "Print only the paragraph.", dest="only", flag_value="text"),
+    declare.option(
+        "--latex", "Print only the paragraph, as LaTeX with \\citep of natbib.", dest="only", flag_value="latex"
+    ),
 )
 def command(what: str | None, only: str | None) -> None:
     r"""Print a methods paragraph for a paper, and BibTeX entries of the works that it cites.

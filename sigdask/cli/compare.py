@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sigdask import formats
 from sigdask import options as declared
+from sigdask.analysis.details import ComparisonDetails
 from sigdask.api import compare_opened, compare_with_options
-from sigdask.cli import write
-from sigdask.cli.declare import (
-    ADJUST,
-    CACHE,
-    FILES,
-    JSON,
-    NAME,
-    QUIET,
-    RUN,
-    TEST,
-    VERBOSE,
-    declare,
-    declare_all,
-    declare_options,
-    declare_output,
-    option,
-)
+from sigdask.cli import declare, write
 from sigdask.cli.progress import ProgressSteps, show_analysis
 from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
+from sigdask.counts import Counts
 from sigdask.counts.checks import list_group_columns
 from sigdask.errors import InputError, RefusedFileError
 from sigdask.execution import clusters
@@ -39,37 +25,33 @@ from sigdask.io import as_path, is_present
 from sigdask.metrics import METRICS, check_name
 from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
 from sigdask.report.files import FORMAT_BY_ENDING
-from sigdask.report.presentable import list_result_texts
+from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render, select_warnings
 from sigdask.results.record import CHANGES_VERDICTS
 from sigdask.statistics import classical
 from sigdask.text import format_count, format_list, is_url
 
-if TYPE_CHECKING:
-    from sigdask.analysis.details import ComparisonDetails
-    from sigdask.counts import Counts
-    from sigdask.report.presentable import Results
-
 ALL_FORMATS = tuple(dict.fromkeys(FORMAT_BY_ENDING.values()))
 
 OUTPUT = (
-    declare_output(*ALL_FORMATS),
-    JSON,
-    option("--items FILE", "Write the scores of each unit and its contribution to the difference as .csv, .jsonl, "
-           ".csv.gz, .jsonl.gz or .parquet.", dest="items_file"),
-    VERBOSE,
-    declare_all("comparison"),
-    QUIET,
+    declare.output(*ALL_FORMATS),
+    declare.JSON,
+    declare.option("--items FILE", "Write the scores of each unit and its contribution to the difference as .csv, "
+                   ".jsonl, .csv.gz, .jsonl.gz or .parquet.", dest="items_file"),
+    declare.VERBOSE,
+    declare.everything("comparison"),
+    declare.QUIET,
 )  # fmt: skip
 
 GROUPS = {
-    "Files": FILES,
+    "Files": declare.FILES,
     "What to compare": (
-        *declare_options(declared.ChoiceOptions), *declare_options(SelectionOptions, "together"), NAME,
+        *declare.options(declared.ChoiceOptions), *declare.options(SelectionOptions, "together"),
+        declare.NAME,
     ),
-    "The test": (*declare_options(SelectionOptions, "unit"), *TEST),
-    "Many comparisons": ADJUST,
-    "Where to run": (*RUN, *CACHE),
+    "The test": (*declare.options(SelectionOptions, "unit"), *declare.TEST),
+    "Many comparisons": declare.ADJUST,
+    "Where to run": (*declare.RUN, *declare.CACHE),
     "Output": OUTPUT,
 }  # fmt: skip
 
@@ -82,10 +64,10 @@ EXAMPLES = (
     "sigdask show results.json -o page.html --digits 1",
 )
 
-SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
+SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[declare.NAME=]SYSTEM...")
 
 
-@declare(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Compare systems on one test set.
 

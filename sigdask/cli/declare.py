@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from sigdask import options
+from sigdask import options as declared
 from sigdask.cli.streams import HELP_NAMES
 from sigdask.interface import get_flag
 from sigdask.options import Option, list_options
@@ -43,9 +43,7 @@ NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digit
 """Option types whose numbers may not be written as 1e6."""
 
 
-def declare_options(
-    declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Decorator, ...]:
+def options(declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})) -> tuple[Decorator, ...]:
     """Return the decorators that add options to a command, with all that `sigdask.options` declares of them.
 
     Parameters
@@ -57,8 +55,8 @@ def declare_options(
     more : mapping of str to str
         Further sentences for this command, by the option's name.
     """
-    declared = list_options(declaration)
-    return tuple(_build_decorator(declared[name], more.get(name)) for name in names or declared)
+    found = list_options(declaration)
+    return tuple(_build_decorator(found[name], more.get(name)) for name in names or found)
 
 
 def _build_decorator(option: Option, more: str | None = None) -> Decorator:
@@ -103,29 +101,29 @@ WORKERS = option("--workers N", "Threads or processes to start.", type=click.Int
 JSON = option("--json FILE|-", "Write the results as JSON.", dest="json_file")
 
 
-def declare_output(*names: str) -> Decorator:
+def output(*names: str) -> Decorator:
     """Return the decorator that adds `-o` for files of some formats; a command gets them as `outputs`."""
     text = f"Write the results in the format of FILE's ending: {format_endings(names)}. May be repeated."
     return option("-o,--output FILE", text, dest="outputs", multiple=True)
 
 
-def declare_all(what: str) -> Decorator:
+def everything(what: str) -> Decorator:
     """Return the decorator that adds `--all`; a command gets it as `everything`."""
     return option("--all", f"Show every {what}.", dest="everything")
 
 
-FILES = (GOLD, FORMAT, *declare_options(options.ReadingOptions))
+FILES = (GOLD, FORMAT, *options(declared.ReadingOptions))
 """The files of a test set."""
 
 NAME = option("--name TESTSET", "Test-set name. Like the seed, it determines the random trials.", default="")
-TEST = declare_options(options.TestOptions)
-ADJUST = declare_options(options.FamilyOptions, "adjust")
-RUN = declare_options(options.RunOptions)
-CACHE = declare_options(options.SelectionOptions, "cache")
-TABLE_OUTPUT = (declare_output("json", "markdown", "latex"), JSON)
+TEST = options(declared.TestOptions)
+ADJUST = options(declared.FamilyOptions, "adjust")
+RUN = options(declared.RunOptions)
+CACHE = options(declared.SelectionOptions, "cache")
+TABLE_OUTPUT = (output("json", "markdown", "latex"), JSON)
 PLAN_OUTPUT = (
-    declare_output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE,
-    declare_all("comparison, test set and change"),
+    output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE,
+    everything("comparison, test set and change"),
 )  # fmt: skip
 WHERE = click.argument("where", metavar="PLAN.toml|STORE")
 
@@ -191,7 +189,7 @@ class Command(click.Command):
             formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
-def declare(
+def command(
     *decorators: Decorator, groups: Mapping[str, Sequence[Decorator]] = NO_GROUPS, common: str = "",
     examples: Sequence[str] = (),
 ) -> Callable[[Callable[..., Any]], Command]:  # fmt: skip

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import click
 
-from sigdask.cli.declare import PLAN_NAME, STORE, WHERE, declare, option
+from sigdask.cli import declare
 from sigdask.cli.status import find_store_and_plan
 from sigdask.cli.streams import output_columns, print_text
 from sigdask.nightly.report.text import format_history
 from sigdask.nightly.store import status as store_status
 
 
-@declare(
-    WHERE,
-    STORE,
-    PLAN_NAME,
-    option("--last N", "Number of runs to list.", type=click.IntRange(min=1), default=30),
+@declare.command(
+    declare.WHERE,
+    declare.STORE,
+    declare.PLAN_NAME,
+    declare.option("--last N", "Number of runs to list.", type=click.IntRange(min=1), default=30),
 )
 def command(where: str, store: str | None, name: str | None, last: int) -> None:
     """List the runs of a plan."""

@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sigdask import formats
 from sigdask import options as declared
+from sigdask.cli import declare
 from sigdask.cli.compare import read_systems
-from sigdask.cli.declare import NAME, QUIET, RUN, TABLE_OUTPUT, declare, declare_options, option
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
 from sigdask.cli.write import list_outputs, present_analysis
+from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import IndependenceOptions, fill_options, select_options
 from sigdask.report.analyses import independence_all
 
-if TYPE_CHECKING:
-    from sigdask.counts import Counts
-
-
 MORE_ON_GROUPS = {"group_file": "Permute within its groups with --within COLUMN."}
 
 GROUPS = {
     "Files": (
-        option("--gold FILE", "Labelling that every FILE is compared with, instead of "
+        declare.option("--gold FILE", "Labelling that every FILE is compared with, instead of "
             "the last FILE."),
-        option("--format FORMAT", "Format of the files; see `sigdask list formats`.", dest="format_", default="labels"),
-        *declare_options(declared.ReadingOptions, *declared.LABEL_READING, more=MORE_ON_GROUPS),
+        declare.option("--format FORMAT", "Format of the files; see `sigdask list formats`.", dest="format_",
+                       default="labels"),
+        *declare.options(declared.ReadingOptions, *declared.LABEL_READING, more=MORE_ON_GROUPS),
     ),
     "The test": (
-        option("-m,--metric M", "A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. "
+        declare.option("-m,--metric M", "A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. "
             "May be repeated.", dest="metrics", multiple=True, default=("accuracy",)),
-        option("--within COLUMN", "Permute labels only within each value of this column."),
-        *declare_options(declared.LabelTestOptions),
-        NAME,
+        declare.option("--within COLUMN", "Permute labels only within each value of this column."),
+        *declare.options(declared.LabelTestOptions),
+        declare.NAME,
     ),
-    "Where to run": RUN,
-    "Output": (*TABLE_OUTPUT, QUIET),
+    "Where to run": declare.RUN,
+    "Output": (*declare.TABLE_OUTPUT, declare.QUIET),
 }  # fmt: skip
 
 EXAMPLES = (
@@ -54,7 +52,7 @@ COMMON = "metrics gold within outputs alternative method columns align adjust tr
 LABELLINGS = click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 
 
-@declare(LABELLINGS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(LABELLINGS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Test whether one labelling of items is independent of another.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declare import FORMAT, GOLD, declare, declare_options, option
+from sigdask.cli import declare
 from sigdask.cli.streams import print_text
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
@@ -22,14 +22,16 @@ MAX_SYSTEMS = 10
 """Maximum number of systems that an error names."""
 
 
-@declare(
+@declare.command(
     click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]"),
-    GOLD,
-    FORMAT,
-    *declare_options(ReadingOptions, "documents", "missing"),
-    option("-o,--output PLAN.toml", "Plan file to write.", default="night.toml"),
-    option("--baseline NAME", "Compare all systems with this one.  [default: a system called baseline, prod or main]"),
-    option("--force", "Overwrite an existing plan."),
+    declare.GOLD,
+    declare.FORMAT,
+    *declare.options(ReadingOptions, "documents", "missing"),
+    declare.option("-o,--output PLAN.toml", "Plan file to write.", default="night.toml"),
+    declare.option(
+        "--baseline NAME", "Compare all systems with this one.  [default: a system called baseline, prod or main]"
+    ),
+    declare.option("--force", "Overwrite an existing plan."),
 )
 def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
     """Write a plan for the files of a folder or for the files of systems.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.declare import declare, option
+from sigdask.cli import declare
 from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
@@ -19,10 +19,10 @@ NAME_COLUMNS = 19
 """Width of the column of names."""
 
 
-@declare(
+@declare.command(
     click.argument("what", metavar="metrics|formats|examples", type=click.Choice(["metrics", "formats", "examples"])),
     click.argument("name", required=False),
-    option("--to DIR", "Folder for the files of the example.  [default: ./NAME]", dest="folder"),
+    declare.option("--to DIR", "Folder for the files of the example.  [default: ./NAME]", dest="folder"),
 )
 def command(what: str, name: str | None, folder: str | None) -> None:
     """List metrics, file formats or example data, or copy an example.

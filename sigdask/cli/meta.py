@@ -12,8 +12,8 @@ import click
 
 from sigdask import options as declared
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
+from sigdask.cli import declare
 from sigdask.cli.compare import OUTPUT, compare
-from sigdask.cli.declare import ADJUST, CACHE, NAME, RUN, TEST, declare, declare_options, option
 from sigdask.cli.streams import log_note
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
@@ -31,23 +31,23 @@ OWN = ("human", "language_pair", "scores", "lower", "statistic", "level", "group
 
 GROUPS = {
     "Files": (
-        option("--human NAME", "Human scores: a column of TABLE, or NAME in a folder's file "
+        declare.option("--human NAME", "Human scores: a column of TABLE, or NAME in a folder's file "
             "PAIR.NAME.seg.score.  [default: the column human, or the only human scores]"),
-        option("--language-pair PAIR", "Read only this language pair of a folder.  "
+        declare.option("--language-pair PAIR", "Read only this language pair of a folder.  "
             "[default: the average over all]"),
-        option("--metric,-m NAME", "Metric to compare. May be "
+        declare.option("--metric,-m NAME", "Metric to compare. May be "
             "repeated.  [default: all]", dest="scores", multiple=True),
-        option("--lower COLUMN", "Column in which lower scores are better; none "
+        declare.option("--lower COLUMN", "Column in which lower scores are better; none "
             "means no column. May be repeated.  [default: recognised by their names, such as TER]", multiple=True),
-        option("--format FORMAT", "Format of the tables, with "
-            "its options after the name: meta:sheet=NAME,decimal=,", dest="format_", default="meta"),
-        *declare_options(declared.ReadingOptions, "columns", "ignore"),
+        declare.option("--format FORMAT", "Format of the tables, with "
+            "its options after the name: meta:sheet=declare.NAME,decimal=,", dest="format_", default="meta"),
+        *declare.options(declared.ReadingOptions, "columns", "ignore"),
     ),
-    "Agreement": declare_options(declared.AgreementOptions),
-    "What to compare": (*declare_options(declared.ChoiceOptions, "pairs", "baseline", "by"), NAME),
-    "The test": TEST,
-    "Many comparisons": ADJUST,
-    "Where to run": (*RUN, *CACHE),
+    "Agreement": declare.options(declared.AgreementOptions),
+    "What to compare": (*declare.options(declared.ChoiceOptions, "pairs", "baseline", "by"), declare.NAME),
+    "The test": declare.TEST,
+    "Many comparisons": declare.ADJUST,
+    "Where to run": (*declare.RUN, *declare.CACHE),
     "Output": OUTPUT,
 }  # fmt: skip
 
@@ -64,7 +64,7 @@ COMMON = "scores human statistic outputs level group permute language_pair basel
 SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[NAME=]TABLE|FOLDER...")
 
 
-@declare(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Compare evaluation metrics by their agreement with human judgements.
 

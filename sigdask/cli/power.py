@@ -6,8 +6,8 @@ from typing import Any
 
 from sigdask import options as declared
 from sigdask.analysis.power import build_question
+from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
-from sigdask.cli.declare import CACHE, FILES, NAME, QUIET, RUN, TABLE_OUTPUT, declare, declare_all, declare_options
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import LOG
 from sigdask.cli.write import list_outputs, present_analysis
@@ -17,12 +17,12 @@ from sigdask.options import PowerOptions, fill_options, select_options
 from sigdask.report import analyses
 
 GROUPS = {
-    "Question": declare_options(declared.PowerQuestionOptions),
-    "Files": FILES,
-    "What to compare": (*declare_options(declared.PowerOptions, "metrics", "pairs", "baseline"), NAME),
-    "The test": declare_options(declared.PowerTestOptions),
-    "Where to run": (*RUN, *CACHE),
-    "Output": (*TABLE_OUTPUT, declare_all("pair"), QUIET),
+    "Question": declare.options(declared.PowerQuestionOptions),
+    "Files": declare.FILES,
+    "What to compare": (*declare.options(declared.PowerOptions, "metrics", "pairs", "baseline"), declare.NAME),
+    "The test": declare.options(declared.PowerTestOptions),
+    "Where to run": (*declare.RUN, *declare.CACHE),
+    "Output": (*declare.TABLE_OUTPUT, declare.everything("pair"), declare.QUIET),
 }
 
 EXAMPLES = (
@@ -35,7 +35,7 @@ EXAMPLES = (
 COMMON = "metrics gold unit outputs difference units power baseline format_ columns adjust samples"
 
 
-@declare(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Find how many units a test needs to detect a difference, or which difference it can detect.
 

@@ -8,15 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from sigdask.cli.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
 from sigdask.errors import UnfinishedError
-from sigdask.metrics.extraction.parts import ExtractionLog
+from sigdask.metrics.extraction.parts import ExtractionLog, ExtractionProgress
 from sigdask.text import format_duration
-
-if TYPE_CHECKING:
-    from sigdask.metrics.extraction.parts import ExtractionProgress
 
 SECONDS_BETWEEN_LINES = 30.0
 
@@ -48,7 +45,7 @@ class ProgressSteps:
         self._announce = ExtractionLog(log_note, every=math.inf)
         self.counting = ("counting", "trials", "judging")
         self.doing, self._start = "reading", time.monotonic()
-        self._unit, self._done = "", 0
+        self._text = ""
         self._left: float | None = None
         self.total, self.share, self.n_threads = 0, 0.0, 0
 
@@ -58,13 +55,13 @@ class ProgressSteps:
 
     def show_trials(self, done: int, total: int, share: float | None = None, left: float | None = None) -> None:
         """Show how many of the trials are counted, with the share of the work done and the seconds left."""
-        doing, unit, then = self.counting
-        self._set_step(doing, unit, done, total, share, left, then)
+        self._set_step(*self.counting, done, total, share, left)
 
     def show_extraction(self, how_far: ExtractionProgress) -> None:
         """Show how many outputs are extracted. A log line says beforehand what is extracted and for how long."""
         self._announce(how_far)
-        self._set_step(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, left=how_far.left)
+        step = f"extracting {how_far.what}", "outputs", "preparing"
+        self._set_step(*step, how_far.done, how_far.total, None, how_far.left)
 
     def show_start(self, total: int, seconds: float, n_threads: int) -> None:
         """Show how long counting is expected to take."""
@@ -73,34 +70,27 @@ class ProgressSteps:
             self.show_trials(0, total, 0.0, seconds)
 
     def _set_step(
-        self,
-        doing: str,
-        unit: str,
-        done: int,
-        total: int,
-        share: float | None = None,
-        left: float | None = None,
-        then: str = "preparing",
+        self, doing: str, unit: str, then: str, done: int, total: int, share: float | None, left: float | None
     ) -> None:
         """Show the progress of a step, or begin the step `then` if this one is complete."""
         if done >= total:
             doing, total = then, 0
         if doing != self.doing:
             self.doing, self._start = doing, time.monotonic()
-        self._unit, self._done, self.total, self._left = unit, done, total, left
+        self.total, self._left = total, left
         self.share = share if share is not None else done / total if total else 0.0
+        self._text = f"{doing}: {done:,} of {total:,} {unit} ({100 * done // max(total, 1)}%)"
         self._show(self)
 
     def __str__(self) -> str:
         elapsed = time.monotonic() - self._start
         if not self.total:
             return f"{self.doing}, {format_duration(elapsed)} so far"
-        text = f"{self.doing}: {self._done:,} of {self.total:,} {self._unit} ({100 * self._done // self.total}%)"
         left = elapsed * (1 / self.share - 1) if self._left is None and self.share else self._left
-        if left is None or (left < 1 and not self._done):
-            return text
-        left_text = format_duration(left)
-        return f"{text}, {'' if left_text.startswith('<') else 'about '}{left_text} left"
+        if left is None:
+            return self._text
+        text = format_duration(left)
+        return f"{self._text}, {'' if text.startswith('<') else 'about '}{text} left"
 
 
 @contextmanager
@@ -117,8 +107,12 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
         return
     bar = _build_bar() if sys.stderr.isatty() and not is_json_log() else None
     if bar is None:
-        with _log_lines() as steps:
+        steps, stop = ProgressSteps(), threading.Event()
+        threading.Thread(target=_log_lines, args=(steps, stop), name="progress", daemon=True).start()
+        try:
             yield steps
+        finally:
+            stop.set()
         return
     with bar:
         for name in ("stdout", "stderr"):  # rich put its own there, above the bar, until it leaves
@@ -150,20 +144,10 @@ def show_analysis(*, quiet: bool) -> Iterator[ProgressSteps]:
             raise UnfinishedError("interrupted; nothing was written") from None
 
 
-@contextmanager
-def _log_lines() -> Iterator[ProgressSteps]:
+def _log_lines(steps: ProgressSteps, stop: threading.Event) -> None:
     """Log a line of progress every half minute."""
-    steps, stop = ProgressSteps(), threading.Event()
-
-    def log_lines() -> None:
-        while not stop.wait(SECONDS_BETWEEN_LINES):
-            log_note(str(steps))
-
-    threading.Thread(target=log_lines, name="progress", daemon=True).start()
-    try:
-        yield steps
-    finally:
-        stop.set()
+    while not stop.wait(SECONDS_BETWEEN_LINES):
+        log_note(str(steps))
 
 
 def _build_bar() -> Any:

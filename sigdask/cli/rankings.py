@@ -12,8 +12,7 @@ import click
 from sigdask import options as declared
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
-from sigdask.cli import write
-from sigdask.cli.declare import JSON, QUIET, RUN, declare, declare_all, declare_options, declare_output, option
+from sigdask.cli import declare, write
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import be_quiet, log_note
 from sigdask.errors import InputError
@@ -27,22 +26,23 @@ from sigdask.report import analyses
 from sigdask.report.analyses import Evaluation
 
 GROUPS = {
-    "File": declare_options(declared.CandidateFileOptions),
+    "File": declare.options(declared.CandidateFileOptions),
     "What to compare": (
-        *declare_options(declared.RankingChoiceOptions),
-        option("--name NAME", "Name of the list. It also determines the "
+        *declare.options(declared.RankingChoiceOptions),
+        declare.option("--name NAME", "Name of the list. It also determines the "
             "random stream.", default=""),
     ),
-    "The tests": declare_options(declared.RankingTestOptions),
+    "The tests": declare.options(declared.RankingTestOptions),
     "Samples": (
-        option("--validate", "Treat the files as repeated samples, and test whether "
+        declare.option("--validate", "Treat the files as repeated samples, and test whether "
             "precision varies among them as the binomial model predicts."),
-        option("--cutoff MEASURE=SCORE", "For --validate, accept candidates with at least this score instead "
+        declare.option("--cutoff MEASURE=SCORE", "For --validate, accept candidates with at least this score instead "
             "of the --n best. May be repeated.", dest="cutoffs", multiple=True),
     ),
-    "Where to run": RUN,
+    "Where to run": declare.RUN,
     "Output": (
-        declare_output("json", "csv", "markdown", "latex", "text"), JSON, declare_all("n and every difference"), QUIET,
+        declare.output("json", "csv", "markdown", "latex", "text"), declare.JSON,
+        declare.everything("n and every difference"), declare.QUIET,
     ),
 }  # fmt: skip
 
@@ -58,7 +58,7 @@ COMMON = "n columns measures outputs baseline pairs positive smaller seed"
 CANDIDATES = click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
 
 
-@declare(CANDIDATES, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(CANDIDATES, groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Evaluate rankings of candidates: precision of the n best, and which measure is better.
 

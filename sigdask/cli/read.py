@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
+from sigdask.cli import declare
 from sigdask.cli.compare import read_systems
-from sigdask.cli.declare import FORMAT, GOLD, declare, declare_options
 from sigdask.cli.streams import LOG, be_quiet, print_text
+from sigdask.counts import Counts
 from sigdask.options import ChoiceOptions, ReadingOptions, SelectionOptions
 from sigdask.text import format_list, make_printable
-
-if TYPE_CHECKING:
-    from sigdask.counts import Counts
 
 MAX_SYSTEMS, MAX_ITEMS, MAX_FIELDS = 20, 3, 4
 """Maximum numbers of systems, items and counts of an item that are shown."""
 
 
-@declare(
+@declare.command(
     click.argument("systems", nargs=-1, required=True, metavar="[NAME=]FILE..."),
-    *declare_options(ChoiceOptions, "metrics"),
-    GOLD,
-    *declare_options(SelectionOptions, "unit"),
-    FORMAT,
-    *declare_options(ReadingOptions),
-    *declare_options(ChoiceOptions, "by"),
+    *declare.options(ChoiceOptions, "metrics"),
+    declare.GOLD,
+    *declare.options(SelectionOptions, "unit"),
+    declare.FORMAT,
+    *declare.options(ReadingOptions),
+    *declare.options(ChoiceOptions, "by"),
 )
 def command(**options: Any) -> None:
     """Show how files are read: format, columns, systems and first items.

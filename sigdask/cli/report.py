@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from sigdask.cli.declare import PLAN_NAME, PLAN_OUTPUT, STORE, declare, option
+from sigdask.cli import declare
 from sigdask.cli.status import find_store_and_plan
 from sigdask.cli.streams import log_note, output_columns, print_text
 from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_outputs, write_outputs
@@ -18,21 +18,19 @@ from sigdask.nightly.report.gate import format_record
 from sigdask.nightly.report.site import write_stored_nights
 from sigdask.nightly.report.text import format_report, list_report_texts, write_report
 from sigdask.nightly.store import status as store_status
-
-if TYPE_CHECKING:
-    from sigdask.nightly.store.status import PlanReport
+from sigdask.nightly.store.status import PlanReport
 
 REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
 """Formats that `run` and `report` write for a plan."""
 
 
-@declare(
+@declare.command(
     click.argument("wheres", metavar="PLAN.toml|STORE...", nargs=-1, required=True),
-    STORE,
-    PLAN_NAME,
-    option("--run N", "Report the results as of this run.  [default: the latest]", dest="number", type=int),
-    *PLAN_OUTPUT,
-    option(
+    declare.STORE,
+    declare.PLAN_NAME,
+    declare.option("--run N", "Report the results as of this run.  [default: the latest]", dest="number", type=int),
+    *declare.PLAN_OUTPUT,
+    declare.option(
         "--site DIR",
         "Write or update a static site of these plans, with a page for each night. It prints nothing else.",
     ),

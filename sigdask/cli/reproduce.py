@@ -5,29 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
-from sigdask.analysis.reproduce import RecordedResult, RecordedResults, read, reproduce_results
+from sigdask.analysis.reproduce import RecordedResult, RecordedResults, ReproduceOutcome, read, reproduce_results
 from sigdask.api import compare_with_options
+from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
-from sigdask.cli.declare import CACHE, FILES, QUIET, RUN, declare, option
 from sigdask.cli.progress import show_analysis
 from sigdask.cli.streams import print_text
+from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import connect_once
-from sigdask.options import RunOptions, select_options
+from sigdask.options import RunOptions, SelectionOptions, select_options
+from sigdask.report.presentable import Results
 from sigdask.report.sentences import describe_p
 from sigdask.results.signature import Signature, is_signature
 from sigdask.statistics.rounding import format_score
 from sigdask.text import format_count, make_printable
-
-if TYPE_CHECKING:
-    from sigdask.analysis.reproduce import RepeatedResult, ReproduceOutcome
-    from sigdask.counts import Counts
-    from sigdask.options import SelectionOptions
-    from sigdask.report.presentable import Results
 
 MAX_SHOWN = 20
 """Maximum number of differing results that are named."""
@@ -35,11 +31,11 @@ MAX_SHOWN = 20
 
 GROUPS = {
     "Results": (
-        option("--name TESTSET", "Test set of the results file to which the files belong."),
+        declare.option("--name TESTSET", "Test set of the results file to which the files belong."),
     ),
-    "Files": FILES,
-    "Where to run": (*RUN, *CACHE),
-    "Output": (QUIET,),
+    "Files": declare.FILES,
+    "Where to run": (*declare.RUN, *declare.CACHE),
+    "Output": (declare.QUIET,),
 }  # fmt: skip
 
 EXAMPLES = (
@@ -53,7 +49,7 @@ COMMON = "gold name format_ columns missing documents group_file cluster"
 WHAT = click.argument("what", metavar="SIGNATURE|RESULTS")
 
 
-@declare(WHAT, SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(WHAT, SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
     """Repeat tests from their results or signature, and check that the results are the same.
 
@@ -64,11 +60,8 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
     recorded = _read_recorded(what, options["name"])
     with show_analysis(quiet=options["quiet"]) as steps:
         counts = read_systems({**options, **_reading_options(recorded), "systems": systems})
-        execution: dict[str, Any] = {
-            **select_options(RunOptions, options),
-            "cache": not options["no_cache"],
-            "progress": steps,
-        }
+        execution: dict[str, Any] = {**select_options(RunOptions, options), "cache": not options["no_cache"]}
+        execution["progress"] = steps
         with connect_once(execution.get("cluster", "auto"), execution.get("workers")) as cluster:
             execution["cluster"] = cluster
             outcome = reproduce_results(recorded, counts, partial(_compare, execution))
@@ -109,34 +102,26 @@ def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
 
 def _describe_outcome(outcome: ReproduceOutcome) -> Iterator[str]:
     """Yield lines on which results were reproduced and which differ."""
-    n = len(outcome.repeated) + len(outcome.changed)
+    n = format_count(len(outcome.repeated) + len(outcome.changed), "result")
     differing = [repeated for repeated in outcome.repeated if repeated.differences]
     messages = [f"other data: {text}" for text in outcome.changed]
     messages += [f"not the same: {text}" for text in outcome.differences]
-    messages += [
-        f"not the same: {repeated.recorded.label}: {'; '.join(repeated.differences)}" for repeated in differing
-    ]
+    messages += [f"not the same: {found.recorded.label}: {'; '.join(found.differences)}" for found in differing]
     yield from messages[:MAX_SHOWN]
     if len(messages) > MAX_SHOWN:
         yield f"and {len(messages) - MAX_SHOWN:,} more"
-    yield from (_describe_result(repeated) for repeated in outcome.repeated if not repeated.recorded.values)
+    for repeated in outcome.repeated:
+        if not repeated.recorded.values:
+            r = repeated.result
+            scores = f"{format_score(r.score_a)} and {format_score(r.score_b)}"
+            yield f"{r.metric}, {r.a} and {r.b}: {scores}; {describe_p(r, 0.05)}"
     if outcome.is_reproduced:
-        is_held = bool(outcome.repeated[0].recorded.values)
-        agreement = (
-            "every count and p-value, and all else that is compared, is the same"
-            if is_held
-            else "data and settings are those of the signature"
-        )
-        yield f"reproduced: {agreement} ({format_count(n, 'result')})"
+        agreement = "data and settings are those of the signature"
+        if outcome.repeated[0].recorded.values:
+            agreement = "every count and p-value, and all else that is compared, is the same"
+        yield f"reproduced: {agreement} ({n})"
         yield from (f"not compared ({reason}): {', '.join(names)}" for reason, names in outcome.not_compared.items())
     else:
-        n_results = len(differing) + len(outcome.changed)
         beside = f", and {format_count(len(outcome.differences), 'value')} besides" if outcome.differences else ""
-        yield f"not reproduced: {n_results:,} of {format_count(n, 'result')}{beside}"
+        yield f"not reproduced: {len(differing) + len(outcome.changed):,} of {n}{beside}"
     yield from (f"note: {text}" for text in outcome.notes)
-
-
-def _describe_result(repeated: RepeatedResult) -> str:
-    now = repeated.result
-    scores = f"{format_score(now.score_a)} and {format_score(now.score_b)}"
-    return f"{now.metric}, {now.a} and {now.b}: {scores}; {describe_p(now, 0.05)}"

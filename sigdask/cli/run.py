@@ -6,11 +6,11 @@ import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from sigdask.cli.declare import PLAN_OUTPUT, QUIET, WORKERS, declare, option
+from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
 from sigdask.cli.report import REPORT_FORMATS, print_report, write_files
 from sigdask.cli.streams import LOG, be_quiet, log_note, print_text
@@ -19,23 +19,22 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.plan.paths import PLACEHOLDERS
 from sigdask.nightly.report.gate import render
-from sigdask.nightly.run import parse_deadline, run_plan
+from sigdask.nightly.run import Outcome, parse_deadline, run_plan
 from sigdask.report.files import write_parts
 from sigdask.text import format_count
 
-if TYPE_CHECKING:
-    from sigdask.nightly.run import Outcome
 
-
-@declare(
+@declare.command(
     click.argument("plan_file", metavar="PLAN.toml"),
-    option("--store FILE|URL", "Database for counts and results.  [default: in the folder of the plan]"),
-    option("--cluster CLUSTER", "Cluster as in `compare`, instead of the plan's."),
-    WORKERS,
-    option("--deadline TIME", "Stop before this time, such as 06:00, or after this duration, such as 1h30m."),
-    option("--reread", "Read all files again, even if their sizes and times are the same as in the latest run."),
-    *PLAN_OUTPUT,
-    QUIET,
+    declare.option("--store FILE|URL", "Database for counts and results.  [default: in the folder of the plan]"),
+    declare.option("--cluster CLUSTER", "Cluster as in `compare`, instead of the plan's."),
+    declare.WORKERS,
+    declare.option("--deadline TIME", "Stop before this time, such as 06:00, or after this duration, such as 1h30m."),
+    declare.option(
+        "--reread", "Read all files again, even if their sizes and times are the same as in the latest run."
+    ),
+    *declare.PLAN_OUTPUT,
+    declare.QUIET,
 )
 def command(plan_file: str, **options: Any) -> int:
     """Run a plan: count the missing trials, and report.

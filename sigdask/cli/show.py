@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from sigdask import options as declared
-from sigdask.cli import write
+from sigdask.cli import declare, write
 from sigdask.cli.compare import log_warnings
-from sigdask.cli.declare import QUIET, VERBOSE, declare, declare_all, declare_options, declare_output, option
 from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, check_installed
 from sigdask.options import TableLayoutOptions, check_options, select_options
@@ -43,20 +42,20 @@ FIGURE_FORMATS = "svg,pdf"
 
 GROUPS = {
     "Output": (
-        declare_output(*SHOWN),
-        *declare_options(declared.RankingMarkOptions),
-        VERBOSE,
-        declare_all("comparison"),
-        option("--schema", "Print the JSON schema of results, and exit.", is_eager=True, expose_value=False,
+        declare.output(*SHOWN),
+        *declare.options(declared.RankingMarkOptions),
+        declare.VERBOSE,
+        declare.everything("comparison"),
+        declare.option("--schema", "Print the JSON schema of results, and exit.", is_eager=True, expose_value=False,
             callback=_print_schema),
-        QUIET,
+        declare.QUIET,
     ),
-    "Tables": declare_options(declared.TableLayoutOptions),
+    "Tables": declare.options(declared.TableLayoutOptions),
     "Figures": (
-        option("--figures DIR", "Draw all figures that fit the results into this folder. "
+        declare.option("--figures DIR", "Draw all figures that fit the results into this folder. "
             "Needs sigdask[report]."),
-        option("--figure-format FORMAT,...", "Formats of figures: svg, pdf, png.", default=FIGURE_FORMATS),
-        *declare_options(declared.FigureStyleOptions),
+        declare.option("--figure-format FORMAT,...", "Formats of figures: svg, pdf, png.", default=FIGURE_FORMATS),
+        *declare.options(declared.FigureStyleOptions),
     ),
 }  # fmt: skip
 
@@ -71,7 +70,7 @@ EXAMPLES = (
 COMMON = "outputs layout digits percent grouping figures figure_kinds everything verbose quiet"
 
 
-@declare(click.argument("file", metavar="RESULTS.json"), groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(click.argument("file", metavar="RESULTS.json"), groups=GROUPS, common=COMMON, examples=EXAMPLES)
 def command(file: str, **options: Any) -> None:
     """Show stored results: print them, or write tables, pages and figures.
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sigdask.cli.declare import PLAN_NAME, STORE, WHERE, declare, option
+from sigdask.cli import declare
 from sigdask.cli.streams import clear_terminal, print_json, print_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.text import build_status_dict, format_status
+from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store import status as store_status
 from sigdask.text import as_json
 
-if TYPE_CHECKING:
-    from sigdask.nightly.store import PlanRun
 
-
-@declare(
-    WHERE,
-    STORE,
-    PLAN_NAME,
-    option("--json", "Write JSON.", dest="in_json"),
-    option(
+@declare.command(
+    declare.WHERE,
+    declare.STORE,
+    declare.PLAN_NAME,
+    declare.option("--json", "Write JSON.", dest="in_json"),
+    declare.option(
         "--follow",
         "Update the progress every few seconds, until the run ends. The exit status is then the run's: 1 if the "
         "gate failed, 3 if the run was stopped or killed.",

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.declare import declare, option
+from sigdask.cli import declare
 from sigdask.cli.streams import print_data, print_text
 from sigdask.execution.clusters.submission import build_submission
 from sigdask.nightly.run import parse_deadline
 from sigdask.text import make_printable
 
 
-@declare(
+@declare.command(
     click.argument("plan", metavar="PLAN.toml"),
-    option("--cluster FILE.toml", 'Cluster file with class = "slurm".', required=True),
-    option("--store FILE|URL", "As in `run`."),
-    option("--deadline TIME", "As in `run`."),
-    option("--dry-run", "Show the batch job without submitting it."),
+    declare.option("--cluster FILE.toml", 'Cluster file with class = "slurm".', required=True),
+    declare.option("--store FILE|URL", "As in `run`."),
+    declare.option("--deadline TIME", "As in `run`."),
+    declare.option("--dry-run", "Show the batch job without submitting it."),
 )
 def command(plan: str, cluster: str, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
     """Run a plan as a batch job on Slurm, which is queued again until the plan is done."""

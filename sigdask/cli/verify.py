@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from sigdask.cli.declare import WORKERS, declare, option
+from sigdask.cli import declare
 from sigdask.cli.streams import print_text
 from sigdask.text import make_printable
 from sigdask.verify import run_audits
 
 
-@declare(
-    option("--cluster CLUSTER", "Cluster whose counts are compared with this process's.", default="local"),
-    WORKERS,
+@declare.command(
+    declare.option("--cluster CLUSTER", "Cluster whose counts are compared with this process's.", default="local"),
+    declare.WORKERS,
 )
 def command(cluster: str, workers: int | None) -> int:
     """Check the program on this machine: random streams, Yeh's example, exact p, and a cluster."""

@@ -6,13 +6,15 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
+import pyarrow as pa
 
+from sigdask.analysis.details import ComparisonDetails
 from sigdask.cli.streams import WORDS, data_stream, log_note, output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.report import files
@@ -22,16 +24,9 @@ from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
 from sigdask.results import export
+from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, is_url, make_printable, redact
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from sigdask.analysis.details import ComparisonDetails
-    from sigdask.results.comparisons import ComparisonResults
 
 
 class OutputFile(NamedTuple):
