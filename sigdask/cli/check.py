@@ -16,11 +16,10 @@ from sigdask.text import format_count, make_printable
 
 @declare.command(
     click.argument("plan_files", metavar="PLAN.toml...", nargs=-1),
-    declare.option("--keys", "Check only keys and values, without looking for files. For commit hooks."),
     declare.option("--schema", "Print the JSON schema of plans, for editors, and exit."),
     declare.everything("test set, note and warning"),
 )
-def command(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything: bool) -> None:
+def command(plan_files: tuple[str, ...], *, schema: bool, everything: bool) -> None:
     """Validate a plan and read its data. Nothing is compared."""
     if schema:
         click.echo(plans.format_schema(), nl=False)
@@ -28,11 +27,7 @@ def command(plan_files: tuple[str, ...], *, keys: bool, schema: bool, everything
     if not plan_files:
         raise InputError("check: expected a plan file, such as plan.toml")
     for file in plan_files:
-        if keys:
-            plans.check_keys(file)
-            print_text(f"{make_printable(file)}: all keys and values are valid")
-        else:
-            _check_plan(file, everything=everything)
+        _check_plan(file, everything=everything)
 
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons")

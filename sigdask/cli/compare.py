@@ -90,16 +90,14 @@ def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -
         write.check_overwriting(outputs, dict.fromkeys(read_paths, "a file that is read"))
     has_page = any(output.format == "html" for output in outputs)
     with show_analysis(quiet=options["quiet"]) as steps:
-        results, details, read_files = _read_and_compare(spec, options, steps, prepare, has_page=has_page)
+        results, details = _read_and_compare(spec, options, steps, prepare, has_page=has_page)
     is_printed = write.is_printed(outputs)
     log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
     if is_printed:
         everything, verbose = options["everything"], options["verbose"]
         print_text(render(results, everything=everything, verbose=verbose, width=output_columns()))
-    if steps.n_threads and options["verbose"]:
-        log_note(f"counted on {format_count(steps.n_threads, 'thread')}")
     texts = list_result_texts(results)
-    texts["html"] = lambda: [write.build_page(results, details, name=options["name"], read_files=read_files)]
+    texts["html"] = lambda: [write.build_page(results, details, name=options["name"])]
     write.write_outputs(outputs, texts)
     write.write_units(options["items_file"], results.iter_units)
 
@@ -111,20 +109,19 @@ def _read_and_compare(
     prepare: Callable[[Counts], Counts] | None,
     *,
     has_page: bool,
-) -> tuple[Results, Sequence[ComparisonDetails], Sequence[Path]]:
-    """Read and compare the systems. For a page, also return details of comparisons and the files read."""
+) -> tuple[Results, Sequence[ComparisonDetails]]:
+    """Read and compare the systems. For a page, also return details of comparisons."""
     counts = read_systems(options)
     counts = counts if prepare is None else prepare(counts)
     spec["progress"] = steps
     try:
         if not has_page:
-            return compare_with_options([counts], spec), (), ()
-        results, details = compare_opened([counts], **spec)
+            return compare_with_options([counts], spec), ()
+        return compare_opened([counts], **spec)
     except InputError:
         for warning in counts.notices:  # otherwise they are logged with the results
             LOG.warning(warning)
         raise
-    return results, details, write.list_local_files(options, _list_paths(options), counts.files)
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {

@@ -36,8 +36,6 @@ class ProgressSteps:
         Amount of its work. 0 if it is not counted.
     share : float
         Share of the work that is done. Few trials may take as long as all others.
-    n_threads : int
-        Number of threads that count. 0 before anything is counted.
     """
 
     def __init__(self, show: Callable[[ProgressSteps], None] = lambda _: None) -> None:
@@ -47,7 +45,7 @@ class ProgressSteps:
         self.doing, self._start = "reading", time.monotonic()
         self._text = ""
         self._left: float | None = None
-        self.total, self.share, self.n_threads = 0, 0.0, 0
+        self.total, self.share = 0, 0.0
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many of the trials are counted."""
@@ -63,9 +61,8 @@ class ProgressSteps:
         step = f"extracting {how_far.what}", "outputs", "preparing"
         self._set_step(*step, how_far.done, how_far.total, None, how_far.left)
 
-    def show_start(self, total: int, seconds: float, n_threads: int) -> None:
+    def show_start(self, total: int, seconds: float, _: int) -> None:
         """Show how long counting is expected to take."""
-        self.n_threads = n_threads
         if self.doing != "counting":
             self.show_trials(0, total, 0.0, seconds)
 

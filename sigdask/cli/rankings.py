@@ -70,6 +70,8 @@ def command(**options: Any) -> None:
     if options["quiet"]:
         be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
+    for text in evaluation.notes:
+        log_note(text)
     write.present_analysis(outputs, evaluation, everything=options["everything"])
 
 
@@ -86,12 +88,9 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
     settings = select_options(RankingOptions, options)
     with show_analysis(quiet=options["quiet"]) as steps:
         settings["progress"] = steps
-        evaluation = analyses.rankings(
+        return analyses.rankings(
             candidates.read(options["files"][0], _build_columns(options), name=options["name"]), **settings
         )
-    for text in evaluation.notes:
-        log_note(text)
-    return evaluation
 
 
 def _validate(options: dict[str, Any]) -> RepeatedSamples:
@@ -103,10 +102,7 @@ def _validate(options: dict[str, Any]) -> RepeatedSamples:
         raise InputError("the same file is given twice; each sample needs a file of its own")
     names = name_by_difference([Path(file) for file in options["files"]])
     samples = {names[Path(file)]: candidates.read(file, columns) for file in options["files"]}
-    validation = candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
-    for text in validation.notes:
-        log_note(text)
-    return validation
+    return candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
 
 
 def _parse_cutoff(text: str) -> tuple[str, float]:

@@ -62,7 +62,7 @@ def command(plan_file: str, **options: Any) -> int:
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
         )  # fmt: skip
-    return _print_outcome(outcome, outputs, options, steps.n_threads)
+    return _print_outcome(outcome, outputs, options)
 
 
 def _copy_page(outcome: Outcome, outputs: Sequence[OutputFile]) -> None:
@@ -74,7 +74,7 @@ def _copy_page(outcome: Outcome, outputs: Sequence[OutputFile]) -> None:
             write_parts(Path(output.file), [page.read_text(encoding="utf-8")])
 
 
-def _print_outcome(outcome: Outcome, outputs: Sequence[OutputFile], options: dict[str, Any], n_threads: int) -> int:
+def _print_outcome(outcome: Outcome, outputs: Sequence[OutputFile], options: dict[str, Any]) -> int:
     """Print the outcome of a run: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
     if outcome.gate is not None:
@@ -92,9 +92,8 @@ def _print_outcome(outcome: Outcome, outputs: Sequence[OutputFile], options: dic
     for failure in unwritten:
         LOG.error(str(failure))
     exact = f"{format_count(outcome.n_exact, 'exact value')} computed, " if outcome.n_exact else ""
-    threads = f" on {format_count(n_threads, 'thread')}" if n_threads and outcome.n_counted else ""
     log_note(
-        f"{format_count(outcome.n_counted, 'trial')} counted{threads}, "
+        f"{format_count(outcome.n_counted, 'trial')} counted, "
         f"{exact}{format_count(outcome.n_changed, 'result')} new or changed; stored in {outcome.where}"
     )
     for problem in outcome.problems:

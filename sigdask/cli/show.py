@@ -81,7 +81,7 @@ def command(file: str, **options: Any) -> None:
         be_quiet()
     outputs = write.list_outputs(options, *SHOWN)
     check_options(TableLayoutOptions, layout := select_options(TableLayoutOptions, options))
-    check_figures(options)
+    _parse_figures(options)
     write.check_overwriting(outputs, {Path(file): "the file that is read"})
     results = load_results(file)
     if isinstance(results, Results):
@@ -111,25 +111,21 @@ def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:
     print_text(render_analysis(results, everything=everything, width=width))
 
 
-def check_figures(options: Mapping[str, Any]) -> None:
-    """Raise, before results are read, if the figures cannot be drawn or written."""
+def _parse_figures(options: Mapping[str, Any]) -> tuple[frozenset[str], tuple[str, ...], float | None]:
+    """Return kinds, formats and width of figures; raise, before results are read, if none can be drawn or written."""
     folder = options["figures"]
-    pairs.parse_kinds(options["figure_kinds"])
-    pairs.parse_width(options["figure_width"])
-    pairs.parse_formats(options["figure_format"])
-    if folder is None:
-        return
-    if Path(folder).exists() and not Path(folder).is_dir():
-        raise InputError(f"--figures {folder}: not a folder")
-    check_installed("matplotlib", "report", "--figures")
+    if folder is not None:
+        if Path(folder).exists() and not Path(folder).is_dir():
+            raise InputError(f"--figures {folder}: not a folder")
+        check_installed("matplotlib", "report", "--figures")
+    width = pairs.parse_width(options["figure_width"])
+    return pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"]), width
 
 
 def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
     """Write the figures into the folder that was given, and log the names of the files."""
-    folder = options["figures"]
-    kinds = pairs.parse_kinds(options["figure_kinds"])
+    folder, (kinds, formats, width) = options["figures"], _parse_figures(options)
     pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
-    width, formats = pairs.parse_width(options["figure_width"]), pairs.parse_formats(options["figure_format"])
     written, n_left = pairs.write_figures(Path(folder), pictures, formats, width)
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))

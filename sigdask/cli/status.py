@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 from sigdask.cli import declare
-from sigdask.cli.streams import clear_terminal, print_json, print_text
+from sigdask.cli.streams import clear_terminal, print_data, print_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.text import build_status_dict, format_status
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store import status as store_status
-from sigdask.text import as_json
+from sigdask.text import as_json, escape_json
 
 
 @declare.command(
@@ -34,7 +34,7 @@ def command(where: str, store: str | None, name: str | None, in_json: bool, foll
         if follow and not in_json:
             clear_terminal()
         if in_json:
-            print_json(as_json(build_status_dict(run)))
+            print_data(f"{escape_json(as_json(build_status_dict(run)))}\n")
         else:
             print_text(format_status(run, time.time()))
         if not follow:

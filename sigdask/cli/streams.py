@@ -257,11 +257,6 @@ def output_columns() -> int | None:
     return terminal_columns(sys.stdout)
 
 
-def print_json(text: str) -> None:
-    """Print JSON without wrapping its lines."""
-    click.echo(escape_json(text))
-
-
 def print_data(text: str) -> None:
     """Write data on standard output: byte for byte into a pipe, escaped on a terminal."""
     (sys.stdout if sys.stdout.isatty() else data_stream(sys.stdout)).write(text)

@@ -15,18 +15,18 @@ import click
 import pyarrow as pa
 
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.cli.streams import WORDS, data_stream, log_note, output_columns, print_text
+from sigdask.cli.streams import WORDS, data_stream, output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.report import files
 from sigdask.report.analyses import list_analysis_texts
 from sigdask.report.other_documents import render_analysis
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
-from sigdask.report.page.frame import get_versions, hash_paths, hide_folders
+from sigdask.report.page.frame import get_versions, hide_folders
 from sigdask.results import export
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import is_agreement
-from sigdask.text import escape_json, is_url, make_printable, redact
+from sigdask.text import escape_json, is_url, redact
 
 
 class OutputFile(NamedTuple):
@@ -128,20 +128,9 @@ def check_units(file: str | None) -> None:
 
 
 def write_units(file: str | None, units: Callable[[], Iterator[pa.Table]]) -> None:
-    """Write a table of units if a file was given, and log why some have no contributions."""
-    if file is None:
-        return
-    notes: dict[tuple[str, str], None] = {}
-
-    def read_notes() -> Iterator[pa.Table]:
-        for part in units():
-            if note := part["note"][0].as_py():
-                notes[part["metric"][0].as_py(), note] = None
-            yield part
-
-    files.write_units(Path(file), read_notes())
-    for metric, note in notes:
-        log_note(make_printable(f"--items: {metric} has no contributions of units, because {note}"))
+    """Write a table of units if a file was given."""
+    if file is not None:
+        files.write_units(Path(file), units())
 
 
 ABSOLUTE_PATH = re.compile(r"(?<![^=])/.*")
@@ -155,21 +144,12 @@ def command_line() -> str:
     return shlex.join(["sigdask", *map(redact, shown)])
 
 
-def list_local_files(options: Mapping[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:
-    """Return the local files that a command read; a folder or pattern is replaced by the files read in it."""
-    option_files = [options["gold"], options["documents"], options["group_file"], *options["references"]]
-    paths = [*(tuple(matched) or sources), *(Path(text) for text in option_files if text)]
-    return [path for path in paths if not is_url(str(path))]
-
-
 OPENED_REASON = (
     "the best system and its runner-up, and doubtful results (contested, or another seed could change the verdict)"
 )
 
 
-def build_page(
-    results: ComparisonResults, details: Sequence[ComparisonDetails], *, name: str, read_files: Iterable[Path]
-) -> str:
+def build_page(results: ComparisonResults, details: Sequence[ComparisonDetails], *, name: str) -> str:
     """Return the page of one test set.
 
     Parameters
@@ -178,20 +158,16 @@ def build_page(
         The results, and the comparisons whose details are shown.
     name : str
         The test set's name, empty unless given.
-    read_files : iterable of Path
-        The files that were read.
     """
     table = results.table
     systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
     noun = "metrics" if is_agreement(table) else "systems"
     compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
     origins = {"seed": str(results.seed), **get_versions()}
-    digests = {hide_folders(path, Path.cwd()): digest for path, digest in hash_paths(read_files).items()}
     return render_page(
         {name: results},
         title=f"{compared} on {name}" if name else compared,
         created=format_now(),
-        inputs={name or "read": digests},
         command=command_line(),
         parts=build_part(table, details, reason=OPENED_REASON, origins=origins),
     )

@@ -222,18 +222,6 @@ def load_plan(path: Path | str) -> Plan:
     return plan
 
 
-@use_interface("plan")
-def check_keys(path: Path | str) -> None:
-    """Check the keys and values of a plan, without looking for the files that it names.
-
-    Raises
-    ------
-    InputError
-        The plan has errors. The message lists all, as that of `load_plan` does.
-    """
-    _validate_keys(path, None)
-
-
 def read_store_and_name(path: Path | str) -> tuple[str, str]:
     """Return the store and the name of a plan, even if the rest of it is invalid."""
     file = _check_local(path).absolute()
