@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from sigdask.metrics import metric
     from sigdask.nightly.plan import Plan, load_plan
     from sigdask.nightly.run import run_plan
-    from sigdask.report.analyses import independence, power, rankings
-    from sigdask.report.load import load_results
+    from sigdask.report.analyses import independence, load_results, power, rankings
     from sigdask.report.presentable import Results
     from sigdask.results.record import Result
 
@@ -42,8 +41,7 @@ _PUBLIC_HOMES = {
         "metrics": ("metric",),
         "nightly.plan": ("Plan", "load_plan"),
         "nightly.run": ("run_plan",),
-        "report.analyses": ("independence", "power", "rankings"),
-        "report.load": ("load_results",),
+        "report.analyses": ("independence", "load_results", "power", "rankings"),
         "report.presentable": ("Results",),
         "results.record": ("Result",),
     }.items()

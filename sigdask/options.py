@@ -186,7 +186,7 @@ MATCHED_TESTS = {
     "mcnemar": "McNemar's test [[mcnemar1947]]",
 }
 """Tests of matched pairs, in which both systems answer each unit, with the words for them in a methods paragraph.
-[[key]] cites a source of `sigdask.report.methods.sources`.
+[[key]] cites a source of `sigdask.report.methods`.
 """
 
 INDEPENDENT_TESTS = {

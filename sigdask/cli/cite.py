@@ -11,9 +11,9 @@ from sigdask.cli.streams import print_text
 from sigdask.errors import InputError
 from sigdask.formats.reading.json_records import is_json
 from sigdask.io import is_present
-from sigdask.report.load import load_results
-from sigdask.report.methods import text as methods
-from sigdask.report.methods.text import Methods
+from sigdask.report import methods
+from sigdask.report.analyses import load_results
+from sigdask.report.methods import Methods
 from sigdask.report.presentable import Results
 from sigdask.results.table import Table
 from sigdask.text import make_printable

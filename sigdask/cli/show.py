@@ -15,9 +15,7 @@ from sigdask.cli.compare import log_warnings
 from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.errors import InputError, check_installed
 from sigdask.options import TableLayoutOptions, check_options, select_options
-from sigdask.report.analyses import Independences, list_analysis_texts
-from sigdask.report.load import AnyResults, load_results
-from sigdask.report.other_documents import render_analysis
+from sigdask.report.analyses import AnyResults, Independences, list_analysis_texts, load_results, render_analysis
 from sigdask.report.plots import pairs
 from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render

@@ -18,8 +18,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.cli.streams import WORDS, data_stream, output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.report import files
-from sigdask.report.analyses import list_analysis_texts
-from sigdask.report.other_documents import render_analysis
+from sigdask.report.analyses import list_analysis_texts, render_analysis
 from sigdask.report.page import format_now, render_page
 from sigdask.report.page.details import build_part
 from sigdask.report.page.frame import get_versions, hide_folders

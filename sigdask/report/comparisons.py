@@ -19,6 +19,7 @@ from sigdask.metrics import ONE_DECIMAL, SHARES
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.document import Column, DocumentTable, Section, build_columns
 from sigdask.report.sentences import (
+    ADJUSTMENTS,
     MAX_PLAIN,
     describe_contradiction,
     describe_method,
@@ -30,7 +31,6 @@ from sigdask.report.sentences import (
     join_phrases,
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
-from sigdask.report.wording import ADJUSTMENTS
 from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import iter_results

@@ -15,7 +15,7 @@ from sigdask.report import html, latex, markdown
 from sigdask.report.comparisons import build_paper_tables, build_ranking_table, get_default_layout
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import Texts, find_format, list_table_texts, write_parts
-from sigdask.report.methods.text import Methods, describe_results
+from sigdask.report.methods import Methods, describe_results
 from sigdask.report.page import render_page
 from sigdask.report.plots import pairs, use_width
 from sigdask.report.screen import format_answer, render_with_warnings, select_warnings

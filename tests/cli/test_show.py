@@ -8,7 +8,7 @@ from conftest import YEH
 
 import sigdask
 from sigdask.errors import InputError
-from sigdask.report.load import load_results
+from sigdask.report.analyses import load_results
 
 FORMATS = ("csv", "parquet", "md", "tex", "bib", "txt")
 

@@ -11,7 +11,7 @@ import sigdask
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.report.comparisons import format_p_cell
-from sigdask.report.page import rankings, render_page
+from sigdask.report.page import grids, render_page
 
 HOSTILE_NAMES = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
 
@@ -68,7 +68,7 @@ def test_every_comparison_ranking_and_warning_stands_in_it():
 
 def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
     rng = build_rng(2)
-    monkeypatch.setattr(rankings, "MAX_IN_MATRIX", 12)
+    monkeypatch.setattr(grids, "MAX_IN_MATRIX", 12)
     sets = Counts.from_scores({f"s{k}": rng.integers(0, 9, 25) for k in range(13)})
     text = render_page(
         {"": compare_sets([sets], metrics=["mean"], trials=99, second_run=False, adjust="none")}, title="t"
@@ -87,7 +87,7 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
     """Against each comparison's own numbers, whichever of the two is A, and for a score of which less is better too."""
     scores = {f"s{k}": np.round(build_rng(k).normal(k % 3, 1, 40), 2) for k in range(5)}
     results = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
-    [section], n_left_out = rankings.build_sections(results.table, 100, is_first=True, all_listed=True)
+    [section], n_left_out = grids.build_sections(results.table, 100, is_first=True, all_listed=True)
     assert n_left_out == 0
     best, *others = section["rows"]
     for entry in others:

@@ -16,8 +16,8 @@ from pybtex.database import parse_string
 from sigdask import compare_all
 from sigdask.formats.frames import as_counts
 from sigdask.options import Adjust
-from sigdask.report.methods.sources import SOURCES, format_bibtex
-from sigdask.report.wording import ADJUSTMENTS, EXACT_METHOD_SOURCES, INTERVAL_METHODS, find_citations
+from sigdask.report.methods import SOURCES, format_bibtex
+from sigdask.report.sentences import ADJUSTMENTS, EXACT_METHOD_SOURCES, INTERVAL_METHODS, find_citations
 from sigdask.results.comparisons import get_version
 from sigdask.statistics.classical import DESCRIPTIONS
 

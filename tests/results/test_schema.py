@@ -15,7 +15,7 @@ from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.report.load import load_results
+from sigdask.report.analyses import load_results
 from sigdask.results import comparisons
 from sigdask.results.columns import load_schema
 from sigdask.results.record import NoteKind

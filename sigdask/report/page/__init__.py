@@ -12,7 +12,7 @@ import numpy as np
 from sigdask.report.comparisons import VERDICT_HINTS
 from sigdask.report.page import grids
 from sigdask.report.page.frame import PagePart, render_frame
-from sigdask.report.page.rankings import (
+from sigdask.report.page.grids import (
     MAX_FORESTS,
     MAX_IN_MATRIX,
     MAX_IN_RANKINGS,

@@ -12,7 +12,7 @@ from builders import results_to_table
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report import sentences as verdict
-from sigdask.report.load import load_results
+from sigdask.report.analyses import load_results
 from sigdask.report.presentable import Results
 from sigdask.report.sentences import find_doubtful, format_amount
 from sigdask.results.columns import CodedColumn

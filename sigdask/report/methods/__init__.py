@@ -1,1 +1,0 @@
-"""The methods paragraph of a paper and its references."""
