@@ -392,8 +392,10 @@ def _decode(text: str) -> str:
 
 
 def value_from_json(kind: Any, value: Any) -> Any:
-    """Return the value of type `kind` that `to_plain` converted to the given JSON value."""
-    if value is None or _is_plain(kind):
+    """Return the value of type `kind` that `to_plain` converted to the given JSON value; an optional NaN is null."""
+    if value is None or (kind is not float and isinstance(value, float) and math.isnan(value)):
+        return None
+    if _is_plain(kind):
         return value
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:

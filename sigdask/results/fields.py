@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -278,9 +277,6 @@ MARGIN_CLAIMS = ("not worse", "not better", "equivalent")
 RUN_VERDICTS = ("too few runs", "not significant", "significant")
 """Words for verdicts on recipes."""
 
-NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
-"""Numbers that are NaN rather than None if there is none."""
-
 
 def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
     keys = {group: table.list_keys(group) for group in KEYED}
@@ -292,9 +288,7 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
     def read(path: str, kind: str, is_nullable: bool) -> list[Any]:
         column = table[path]
         values = column.to_list() if isinstance(column, CodedColumn) else column.tolist()
-        if not is_nullable or path in NAN_KEYS:
-            return list(values)
-        return _list_numbers(column) if kind == "number" else [value or None for value in values]
+        return [value or None for value in values] if is_nullable and kind != "number" else list(values)
 
     masks = {path: mask.tolist() for path, mask in presence.items()}
     return nest(len(table), given, masks, keys, read)
@@ -347,7 +341,7 @@ def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[t
     yield f"checks.{EQUAL_SCORES}.verdict", _pick((NOT_APPLICABLE, AGREES, "contested"), codes)
     yield f"checks.{EQUAL_SCORES}.detail", [why or cause for why, cause in reasons]
     for name in ("p_value", "p_adjusted"):
-        yield f"checks.{EQUAL_SCORES}.{name}", _list_numbers(table[f"equal_scores.{name}"])
+        yield f"checks.{EQUAL_SCORES}.{name}", table[f"equal_scores.{name}"].tolist()
     for name in keys["tests"]:
         yield f"tests.{name}.assumes_independence", [name in INDEPENDENT_TESTS] * n
         yield f"tests.{name}.detail", describe_test(table, name)
@@ -358,11 +352,6 @@ def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[t
 
 def _pick(words: Sequence[str], codes: Any) -> list[str]:
     return [words[code] for code in np.asarray(codes).astype(np.int64).tolist()]
-
-
-def _list_numbers(values: Floats) -> list[float | None]:
-    has_all = not np.isnan(values).any()
-    return values.tolist() if has_all else [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def _compute_equivalence(table: Table) -> Floats:
@@ -385,7 +374,7 @@ def get_result(table: Table, row: int) -> Result:
 
 
 def iter_results(table: Table) -> Iterator[Result]:
-    """Yield each row of a table as a `Result`, building some thousand at a time."""
+    """Yield each row of a table as a `Result`, building some thousand at a time; a number that is NaN becomes None."""
     for part in table.split(CHUNK_ROWS):
         notes = build_notes(part)
         for row, record in enumerate(_build_records(part, notes)):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.texts import Texts
 from sigdask.options import Grouping
 from sigdask.results.columns import (
     EMPTY_VALUES,
@@ -228,18 +229,14 @@ def to_arrow(column: Column | pa.Array) -> pa.Array:
     """Return a column as an array of Arrow; half surrogate pairs in names, which Arrow does not hold, are escaped."""
     if not isinstance(column, CodedColumn):
         return _wrap(column) if isinstance(column, np.ndarray) else column
-    texts = [("" if value is None else value).encode("utf-8", "backslashreplace") for value in column.values]
-    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    values = pa.StringArray.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(b"".join(texts)))
-    is_none = np.array([value is None for value in column.values], np.bool_)[column.codes]
-    return pa.DictionaryArray.from_arrays(_wrap(column.codes, is_none if is_none.any() else None), values)
+    texts = [text.encode("utf-8", "backslashreplace").decode() for text in column.values]
+    return pa.DictionaryArray.from_arrays(_wrap(column.codes), Texts.from_values(texts).array.cast(pa.string()))
 
 
-def _wrap(values: NDArray[Any], is_none: Bools | None = None) -> pa.Array:
+def _wrap(values: NDArray[Any]) -> pa.Array:
     """Return an array of Arrow that shares the memory of numbers; `pa.array` would import pandas, for 0.3 s."""
     buffer = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
-    validity = None if is_none is None else pa.py_buffer(np.packbits(~is_none, bitorder="little"))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, pa.py_buffer(buffer)])
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(buffer)])
 
 
 def _unwrap(array: pa.Array, empty: float) -> NDArray[Any]:
