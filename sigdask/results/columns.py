@@ -256,21 +256,28 @@ def flatten(records: Sequence[Any]) -> dict[str, Column]:
 
 def _flatten(path: str, schema: Schema, values: Sequence[Any]) -> Iterator[tuple[str, Column]]:
     """Yield the columns of values, some of which may be None, under a path."""
-    schema, kind, is_nullable = resolve(schema)
+    schema, kind, _ = resolve(schema)
     if kind == "object":
         for name, inner in schema["properties"].items():
-            yield from _flatten(_join(path, name), inner, [None if v is None else v.get(name) for v in values])
+            yield from _flatten(_join(path, name), inner, [None if v is None else _get(v, name) for v in values])
     elif path in KEYED:
         rows = [{str(entry[KEYED[path]]): entry for entry in v or ()} for v in values]
         for name in dict.fromkeys(name for row in rows for name in row):
             yield from _flatten(f"{path}.{name}", schema["items"], [row.get(name) for row in rows])
     elif kind == "array" and path not in LEFT_OUT:
         for k in range(schema["maxItems"]):
-            limit = np.inf if k else -np.inf  # an end that is null is infinite
-            ends = [None if v is None else limit if v[k] is None and is_nullable else v[k] for v in values]
+            ends = [None if v is None else _get(dict(enumerate(v)), k) for v in values]
             yield from _flatten(f"{path}.{k}", schema["items"], ends)
     elif kind != "array" and any(value is not None for value in values):
         yield path, build_column(kind, values)
+
+
+ENDS: Mapping[str | int, float] = {0: -np.inf, 1: np.inf, "low": -np.inf, "high": np.inf}
+"""Ends of intervals that are null."""
+
+
+def _get(members: Mapping[Any, Any], key: str | int) -> Any:
+    return ENDS.get(key) if members.get(key) is None else members[key]
 
 
 def nest(

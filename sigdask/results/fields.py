@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -384,21 +383,14 @@ def iter_results(table: Table) -> Iterator[Result]:
 def iter_json_lines(table: Table) -> Iterator[str]:
     """Yield the JSON of all results, comma-separated, in chunks of some thousand lines."""
     for part in table.split(CHUNK_ROWS):
-        with _pause_collection():
+        was_enabled = gc.isenabled()
+        gc.disable()  # records have no cycles, and half of the time went into looking for them
+        try:
             text = ",\n".join(map(as_json_line, _build_records(part, build_notes(part))))
+        finally:
+            if was_enabled:
+                gc.enable()
         yield text
-
-
-@contextmanager
-def _pause_collection() -> Iterator[None]:
-    """Collect no garbage for the while: records have no cycles, and half of the time went into looking for them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Grouping = "auto") -> Table:
@@ -420,16 +412,8 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Gr
     ]
     columns: dict[str, Any] = flatten(records)
     columns["kept_notes"] = CodedColumn.from_values(as_json_line(r.get("notes", ())) for r in records)
-    if "interval.method" in columns:  # an end that is null is infinite
-        has_interval, nans = columns["interval.method"].find(bool), np.full(len(records), np.nan)
-        for path, limit in (("interval.low", -np.inf), ("interval.high", np.inf)):
-            ends = columns.get(path, nans)
-            columns[path] = np.where(np.isnan(ends) & has_interval, limit, ends)
     if "test_signature" in columns:
         columns |= _read_origins(columns["test_signature"])
-    few = [[n.get("n_deciding") for n in r.get("notes", ()) if n["kind"] == "few-units-decide"] for r in records]
-    if any(few):
-        columns["deciding.n_deciding"] = np.array([sum(n for n in ns if type(n) is int) for ns in few])
     return Table(pa.table({path: to_arrow(column) for path, column in columns.items()}), alpha, grouping)
 
 
