@@ -41,7 +41,7 @@ from sigdask.report.standings import BASELINE, SOME, GroupKey, Standings, get_gr
 from sigdask.report.text import render_blocks, render_table
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.record import CHANGES_VERDICTS, Note, NoteKind, Result, remove_kind
+from sigdask.results.record import CHANGES_VERDICTS, Note, Result, remove_kind
 from sigdask.results.table import CONTESTED, Table, list_scorers
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.classical import compute_inflation
@@ -66,10 +66,10 @@ MAX_NOTES = 5
 MAX_LISTED = 20
 """Number of rows of the table of many test sets shown by default."""
 
-EXPLANATORY_KINDS: frozenset[NoteKind] = frozenset({"interval", "larger-of-two"})
+EXPLANATORY_KINDS: frozenset[str] = frozenset({"interval", "larger-of-two"})
 """Kinds of notes on all results that change no verdict. They are printed among the details."""
 
-ESSENTIAL_KINDS: frozenset[NoteKind] = frozenset(
+ESSENTIAL_KINDS: frozenset[str] = frozenset(
     {"upper-bound", "zero-division", "not-reached", "undecided", "second-look", "few-units-decide"}
 )
 """Kinds of notes on single comparisons that are needed to read the answer. All others are printed among the details."""

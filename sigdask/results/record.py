@@ -5,50 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from sigdask.statistics.bounds import Check
 from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
 from sigdask.text import make_printable, shorten_message
 
-NoteKind = Literal[
-    # kinds of notes on one comparison
-    "identical",  # no unit differs in the counts of the metric
-    "upper-bound",  # scores of very unequal size: trials within rounding count as ties
-    "zero-division",  # a system's score is 0/0
-    "not-reached",  # no trial has been counted yet
-    "undecided",  # the interval of p contains alpha
-    "unadjusted-undecided",  # as "undecided", for the unadjusted p of a verdict by adjusted p
-    "second-look",  # p was computed before with fewer trials
-    "few-units-decide",  # without a few units the other system would be ahead, or the verdict would change
-    "interval",  # a remark on an interval, or why there is none
-    "interval-coverage",  # the measured coverage of such intervals is below their level
-    # kinds of notes on all comparisons
-    "scope",  # what is scored, left out or averaged; printed before the answer
-    "reading",  # messages from the reader of the data
-    "unused-option",  # an option has no effect together with another one
-    "few-trials",  # too few trials for p to reach alpha
-    "few-units",  # a test of so few units says little
-    "family-undecided",  # intervals of adjusted p contain alpha
-    "caveat",  # a known limitation of the adjustment
-    "larger-of-two",  # an adjusted p is the larger of two methods'
-    "missing",  # two systems without a common item are not compared
-    "dependence",  # differences are correlated within groups that are not swapped as a whole
-    # kinds of notes on either
-    "permutation",  # a known limitation of swapping scores of metrics
-]
-"""Subject of a note. The names never change."""
-
-CHANGES_VERDICTS: frozenset[NoteKind] = frozenset(
+CHANGES_VERDICTS: frozenset[str] = frozenset(
     {"upper-bound", "zero-division", "not-reached", "undecided", "few-trials", "few-units",
      "family-undecided", "caveat", "dependence", "permutation"}
 )  # fmt: skip
-LIMITS_CONCLUSIONS: frozenset[NoteKind] = frozenset(
+LIMITS_CONCLUSIONS: frozenset[str] = frozenset(
     {"second-look", "interval", "interval-coverage",
      "missing", "few-units-decide"}
 )  # fmt: skip
-NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[NoteKind]]] = {
+NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[str]]] = {
     "Could change a verdict": (
         "p may be too small or too large, or too little was counted to decide",
         CHANGES_VERDICTS,
@@ -71,7 +43,7 @@ class Note:
     Attributes
     ----------
     kind : str
-        Subject: one of `NoteKind`.
+        Subject: one of those that `schema.json` lists and docs/statistics/notes.md explains. The names never change.
     text : str
         The sentence that is printed, and that `warnings` lists.
     numbers : mapping of str to str, int, float or None
@@ -83,7 +55,7 @@ class Note:
     {'kind': 'second-look', 'text': 'second look: p was first had with 4,096 trials', 'n_trials': 4096}
     """
 
-    kind: NoteKind
+    kind: str
     text: str
     numbers: Mapping[str, NoteValue] = field(default_factory=dict, hash=False)
 
@@ -118,7 +90,7 @@ def drop_duplicates(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(notes_by_text.values())
 
 
-def remove_kind(notes: Iterable[Note], kind: NoteKind) -> tuple[Note, ...]:
+def remove_kind(notes: Iterable[Note], kind: str) -> tuple[Note, ...]:
     """Return the notes that are not of the given kind."""
     return tuple(note for note in notes if note.kind != kind)
 

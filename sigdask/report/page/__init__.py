@@ -31,7 +31,7 @@ from sigdask.report.sentences import (
 )
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.record import Note, NoteKind, group_by_weight, remove_kind
+from sigdask.results.record import Note, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
 from sigdask.results.table import CONTESTED, Table
 from sigdask.text import format_count, format_list
@@ -127,7 +127,7 @@ def render_page(
 
 def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
     """Yield each distinct note once. If it does not apply to all test sets, it names those to which it applies."""
-    names_by_note: dict[tuple[NoteKind, str], list[str]] = {}
+    names_by_note: dict[tuple[str, str], list[str]] = {}
     for name, results in sets.items():
         for note in remove_kind(results.notes, "scope"):
             names_by_note.setdefault((note.kind, note.text), []).append(name)
