@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng
-from sigdask.analysis.candidate_rankings import Candidates
-from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.candidate_rankings import Candidates, MeasureRankings
 from sigdask.examples.repeated_samples import draw_probabilities
 from sigdask.options import RankingOptions, fill_options
 from sigdask.statistics.candidates import compute_list_limits, compute_widened_interval, estimate_dispersion
@@ -35,7 +34,7 @@ def cases() -> list[Case]:
 
 def measure_equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Outcomes:
     """Compare two measures whose scores of each candidate are exchangeable."""
-    rejected = np.empty((n_sets, 5), np.bool_)
+    rejected = np.empty((n_sets, 4), np.bool_)
     for k in range(n_sets):
         gold = rng.random(N_CANDIDATES) < 0.3
         gold[:2] = True, False
@@ -54,15 +53,14 @@ def measure_equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Out
             last_difference.p_exchange,
             min(row.p_adjusted for row in rows.differences),
         )
-        rejected[k] = [value <= ALPHA for value in (*p, rows.average_precision[0].p_value)]
+        rejected[k] = [value <= ALPHA for value in p]
     names = (
         "Fisher at n = 100",
         "Fisher at any n",
         "swap at n = 100",
         "swap, max-T at any n",
-        "average precision",
     )
-    shoulds = ("at most", "nothing", "at most", "at most", "at most")
+    shoulds = ("at most", "nothing", "at most", "at most")
     return {
         name: Outcome(rejected[:, k], ALPHA, should)
         for k, (name, should) in enumerate(zip(names, shoulds, strict=True))

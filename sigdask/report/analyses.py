@@ -16,13 +16,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.candidate_rankings import evaluate
-from sigdask.analysis.candidate_rankings.evaluation import AcceptanceSet, RepeatedSamples
-from sigdask.analysis.candidate_rankings.spec import (
+from sigdask.analysis.candidate_rankings import (
+    AcceptanceSet,
     Difference,
     Precision,
     RankingEvaluation,
+    RepeatedSamples,
     SampledPrecision,
+    evaluate,
 )
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.independence import Independence, IndependenceResults, compute_independence
@@ -57,7 +58,7 @@ from sigdask.results.record import read_note
 from sigdask.statistics.candidates import IntervalCoverage
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
-from sigdask.statistics.rounding import format_p, format_p_equals, format_score
+from sigdask.statistics.rounding import format_p_equals, format_score
 from sigdask.text import format_count, format_list, value_from_json
 
 
@@ -118,8 +119,6 @@ class Evaluation(PaperTables, RankingEvaluation):
         Estimated precision, instead of `precision`, if only a sample is judged.
     differences : tuple of Difference
         Comparisons of two measures by precision, for each pair and n.
-    average_precision : tuple of AverageDifference
-        Comparisons of two measures by average precision.
     ties : str
         How tied candidates were treated.
     seed, n_trials : int
@@ -699,9 +698,9 @@ def _describe_independence(r: Independence, alpha: float) -> Iterator[str]:
 
 
 def build_evaluation_tables(evaluation: RankingEvaluation) -> list[DocumentTable]:
-    """Return a table of each measure's precision of the n best, and one that compares average precisions."""
+    """Return a table of each measure's precision of the n best, and one of the n at which a measure is better."""
     tables = [_build_precision_table(evaluation, everything=True)]
-    return [*tables, _build_average_table(evaluation)] if evaluation.average_precision else tables
+    return [*tables, _build_pair_table(evaluation)] if evaluation.differences else tables
 
 
 def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
@@ -742,30 +741,6 @@ def _select_cutoffs(rows: Sequence[Precision | SampledPrecision], *, everything:
     return [cutoffs[round(k * (len(cutoffs) - 1) / (MAX_CUTOFFS - 1))] for k in range(MAX_CUTOFFS)]
 
 
-def _build_average_table(evaluation: RankingEvaluation) -> DocumentTable:
-    pairs, alpha = evaluation.average_precision, evaluation.alpha
-    difference = np.array([row.difference for row in pairs])
-    scores = build_columns(pairs, {
-        "A": "a", "B": "b", "AP of A": lambda row: format_score(row.average_precision_a),
-        "AP of B": lambda row: format_score(row.average_precision_b), "A - B": lambda row: f"{row.difference:+.4f}",
-    })  # fmt: skip
-    columns = [
-        *scores[:2],
-        replace(scores[2], bold=difference > 0),
-        replace(scores[3], bold=difference < 0),
-        scores[4],
-        *build_p_columns(
-            [format_p(row.p_value, alpha) for row in pairs],
-            [format_p(row.p_adjusted, alpha) for row in pairs],
-            [SIGNIFICANT * (row.p_adjusted <= alpha) for row in pairs],
-        ),
-    ]
-    trials = format_count(evaluation.n_trials, "trial")
-    note = f"Ranks are swapped at random, {trials}; p adjusted by step-down max-T. {_describe_version(evaluation.seed)}"
-    legend = [f"{SIGNIFICANT} significant at {alpha:g}"]
-    return DocumentTable.of("measures compared by average precision", columns, legend, note)
-
-
 def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool) -> Iterator[Block]:
     """Yield which measure is better at which n, and how certain this is."""
     judged = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
@@ -800,14 +775,9 @@ def _build_pair_table(evaluation: RankingEvaluation) -> DocumentTable:
     by_pair: dict[tuple[str, str], list[Difference]] = {}
     for row in evaluation.differences:
         by_pair.setdefault((row.a, row.b), []).append(row)
-    average = {(row.a, row.b): row for row in evaluation.average_precision}
     better = [[_list_better(rows, sign, evaluation.alpha) for rows in by_pair.values()] for sign in (1, -1)]
     columns = [Column(name, [pair[k] for pair in by_pair], is_name=True) for k, name in enumerate("AB")]
     columns += [Column(f"{n} better at n", texts, is_name=True) for n, texts in zip("AB", better, strict=True)]
-    if average:
-        rows = [average[pair] for pair in by_pair]
-        columns.append(Column("AP: A - B", [f"{row.difference:+.4f}" for row in rows]))
-        columns.append(Column("adjusted p", [format_p(row.p_adjusted, evaluation.alpha) for row in rows]))
     title = f"which measure is better, at {evaluation.alpha:g} over all pairs and n together"
     return DocumentTable.of(title, columns)
 

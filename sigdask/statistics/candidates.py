@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.statistics.bounds import binomial_pmf, clopper_pearson, compute_beta_limits, hypergeometric_pmf
@@ -159,55 +157,6 @@ def average_precision(ranked: RankedList) -> float:
     others_before = np.where(size > 1, (index - ranked.start) * (true - 1) / np.maximum(size - 1, 1), 0.0)
     terms = true / size * (certain + 1 + others_before) / (index + 1)
     return float(terms.sum() / ranked.above[-1])
-
-
-def count_difference_sets(
-    orders: NDArray[np.integer[Any]], sizes: Integers, gold: NDArray[Any], pairs: Integers
-) -> Integers:
-    """Count the true and false candidates that only one of two lists contains.
-
-    Parameters
-    ----------
-    orders : int array, shape (n_lists, n_candidates)
-        The candidate at each rank of each list.
-    sizes : int64 array, shape (n_lists, n_cutoffs)
-        Number of best candidates that each list contains, ascending.
-    gold : array, shape (n_candidates,)
-        Nonzero if a candidate is true.
-    pairs : int64 array, shape (n_pairs, 2)
-        Lists A and B.
-
-    Returns
-    -------
-    int64 array, shape (n_pairs, n_cutoffs, 4)
-        True and false of A without B, true and false of B without A.
-
-    Examples
-    --------
-    >>> orders = np.array([[0, 1, 2, 3], [3, 1, 0, 2]])
-    >>> sizes, gold = np.array([[1, 2], [1, 2]]), np.array([1, 0, 0, 1])
-    >>> count_difference_sets(orders, sizes, gold, np.array([[0, 1]])).tolist()
-    [[[1, 0, 1, 0], [1, 0, 1, 0]]]
-    """
-    kinds = (gold != 0, gold == 0)
-    first_cutoffs = [
-        np.searchsorted(list_sizes, np.argsort(order), side="right")
-        for list_sizes, order in zip(sizes, orders, strict=True)
-    ]
-    counts = np.empty((len(pairs), sizes.shape[1], 2, 2), np.int64)
-    list_counts = [[_count_included(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first_cutoffs]
-    for row, (a, b) in enumerate(pairs.tolist()):
-        later_cutoffs = np.maximum(first_cutoffs[a], first_cutoffs[b])
-        shared = [_count_included(later_cutoffs[kind], sizes.shape[1]) for kind in kinds]
-        for side, m in enumerate((a, b)):
-            for kind in range(2):
-                counts[row, :, side, kind] = list_counts[m][kind] - shared[kind]
-    return counts.reshape(len(pairs), -1, 4)
-
-
-def _count_included(entered: Integers, n_cutoffs: int) -> Integers:
-    """Return how many candidates each cutoff includes, given the first cutoff that includes each candidate."""
-    return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))
 
 
 MIN_EXPECTED = 5.0

@@ -43,10 +43,13 @@ def test_a_table_of_measures_has_precision_of_the_json_with_the_best_in_bold():
         assert [text.split()[0] for text, _ in cells] == [f"{100 * precision[name, n]:.1f}" for n in (10, 40)]
     averages = {name: row_dict["average_precision"] for name, row_dict in measures.items()}
     assert [name for (name, _), (_, bold), *_ in rows if bold] == [max(averages, key=averages.get)]
-    for row, row_dict in zip(pairs[1:], results.as_dict()["average_precision"], strict=True):
-        assert [text for text, _ in row[:2]] == [row_dict["a"], row_dict["b"]]
-        assert row_dict["p_value"] <= float(row[5][0]) <= 1.01 * row_dict["p_value"]
-        assert ("*" in row[6][0]) == (row_dict["p_adjusted"] <= 0.05)
+    differences = {(row["a"], row["b"], row["n"]): row for row in results.as_dict()["differences"]}
+    for row in pairs[1:]:
+        (a, _), (b, _), *better = row
+        for sign, (text, _) in zip((1, -1), better, strict=True):
+            rows = [differences[a, b, n] for n in (10, 40)]
+            found = [str(r["n"]) for r in rows if r["p_adjusted"] <= 0.05 and sign * r["difference"] > 0]
+            assert text == ("all" if len(found) == 2 else ", ".join(found) or "–")
 
 
 def test_a_table_of_independence_has_score_chance_and_p():

@@ -1,46 +1,41 @@
-"""Evaluation of candidate rankings: ranked lists, tests of their differences, and validation by repeated samples.
+"""Rankings of candidates: precision of the n best, comparisons of measures, and their uncertainty.
 
 Repeated samples show whether the precision of accepted candidates varies as the binomial model says. Evert 2004,
 section 4: a corpus in 80 parts, each ranked and cut off alike; under the model T of N accepted candidates is Bin(N, p)
 in every part. Where parts differ (subject, author), precisions vary more, and intervals miss more often.
+
+References
+----------
+Evert 2004, "Significance tests for the evaluation of ranking methods", COLING. Evert & Krenn 2005, "Using small random
+samples for the manual evaluation of statistical association measures".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.candidate_rankings.jobs import (
-    SwappedRanks,
-    TiedOrders,
-    count_true_in_n_best,
-    resolve_ties,
-)
-from sigdask.analysis.candidate_rankings.spec import (
-    AverageDifference,
-    Difference,
-    Measure,
-    Precision,
-    RankingEvaluation,
-    SampledPrecision,
-    convert_cutoffs,
-    list_default_cutoffs,
-)
 from sigdask.analysis.comparison.pairs import list_named_pairs
-from sigdask.counts import UNKNOWN, Candidates
+from sigdask.counts import UNKNOWN, Candidates, Counts
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
+from sigdask.execution.run import count_jobs
+from sigdask.metrics.base import BoundMetric
+from sigdask.metrics.forms import Ratios
 from sigdask.options import RankingOptions, check_options, fill_options
+from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job
-from sigdask.randomization.stream import Key, compute_stream_key, draw_sample_ranks
+from sigdask.randomization.stream import compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
-from sigdask.results.export import format_csv_rows
+from sigdask.results.export import build_frame_from_rows, format_csv_rows
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.candidates import (
     Dispersion,
@@ -54,7 +49,6 @@ from sigdask.statistics.candidates import (
     compute_list_limits,
     compute_outward_interval,
     compute_widened_interval,
-    count_difference_sets,
     count_n_best,
     estimate_dispersion,
     fisher_exact,
@@ -62,21 +56,270 @@ from sigdask.statistics.candidates import (
 from sigdask.statistics.multiplicity import enforce_step_down
 from sigdask.text import describe_items, iter_json, to_plain
 
+MAX_CUTOFFS = 1_000
+"""Maximum number of cutoffs of a curve."""
+
+N_DEFAULT_CUTOFFS = 7
+"""Number of cutoffs if none are given."""
+
+
+def list_default_cutoffs(n_candidates: int) -> tuple[int, ...]:
+    """Return the largest few of 1, 2, 5, 10, 20, ... that are smaller than the number of candidates.
+
+    Examples
+    --------
+    >>> list_default_cutoffs(5102), list_default_cutoffs(8), list_default_cutoffs(1)
+    ((50, 100, 200, 500, 1000, 2000, 5000), (1, 2, 5), (1,))
+    """
+    numbers = (factor * 10**power for power in range(len(str(n_candidates))) for factor in (1, 2, 5))
+    return tuple(n for n in numbers if n < n_candidates)[-N_DEFAULT_CUTOFFS:] or (1,)
+
+
+def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
+    """Return distinct cutoffs in ascending order, an empty list for None.
+
+    They are given as a number, as numbers, or as text: numbers separated by commas, START:STOP:STEP ranges, or both.
+
+    Examples
+    --------
+    >>> convert_cutoffs("50,100"), convert_cutoffs("10:30:10,100")
+    ([50, 100], [10, 20, 30, 100])
+    """
+    if isinstance(n, str):
+        n = [number for part in n.split(",") for number in _parse_range(part.strip(), n)]
+    cutoffs = sorted({int(number) for number in ([n] if isinstance(n, int) else n or ())})
+    if cutoffs and cutoffs[0] < 1:
+        raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
+    if len(cutoffs) > MAX_CUTOFFS:
+        raise InputError(f"n: {len(cutoffs):,} numbers, more than {MAX_CUTOFFS:,}", remedy="give fewer")
+    return cutoffs
+
+
+def _parse_range(part: str, text: str) -> Sequence[int]:
+    numbers = part.split(":")
+    if len(numbers) > 3 or not all(number.strip().isdecimal() for number in numbers):
+        raise InputError(f"n = {text!r}: expected numbers as in 50,100,200, or START:STOP:STEP")
+    if len(numbers) == 1:
+        return [int(part)]
+    start, stop, step = (*map(int, numbers), 1)[:3]
+    if step < 1 or stop < start or (stop - start) // step >= MAX_CUTOFFS:
+        raise InputError(f"n = {part!r}: expected START:STOP:STEP that rises, in at most {MAX_CUTOFFS:,} steps")
+    return range(start, stop + 1, step)
+
+
+MODELS = {
+    "precision": "binomial: each of the n best is true with one probability; Clopper-Pearson interval",
+    "fisher": "Fisher's exact test, two-sided, on the candidates that only one of the lists has; the sizes of both "
+    "lists are fixed; each n is tested separately",
+    "exchange": "each candidate's two ranks are swapped with probability 1/2, at all n jointly: the sizes of lists "
+    "vary; max-T step-down over all pairs and all n",
+    "sampled": "hypergeometric: the judged candidates are a random sample of each list; exact interval of the list's "
+    "own precision",
+}
+"""Description of the statistical model behind each kind of result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure, with its average precision.
+
+    Attributes
+    ----------
+    measure : str
+        Its name.
+    higher_is_better : bool
+        Whether larger scores come first.
+    n_distinct : int
+        Number of different scores.
+    average_precision : float
+        Average precision, the mean over all orders of tied candidates. NaN if only a sample of the candidates is
+        judged.
+    """
+
+    measure: str
+    higher_is_better: bool
+    n_distinct: int
+    average_precision: float
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """Precision and recall of the n best candidates of a measure.
+
+    Attributes
+    ----------
+    measure : str
+        Name of the measure.
+    n : int
+        Number of best candidates.
+    true_positives : float
+        True candidates among the n best. With ties this is a mean over all orders, which may be no whole number.
+    precision, low, high : float
+        true_positives / n, and the ends of its interval.
+    recall, recall_low, recall_high : float
+        true_positives divided by all true candidates, and the ends of its interval.
+    precision_lowest, precision_highest : float
+        Precision in the worst and in the best order of the candidates tied at n.
+    n_tied : int
+        Number of candidates with the score of the n-th one.
+    """
+
+    measure: str
+    n: int
+    true_positives: float
+    precision: float
+    low: float
+    high: float
+    recall: float
+    recall_low: float
+    recall_high: float
+    precision_lowest: float
+    precision_highest: float
+    n_tied: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPrecision:
+    """Precision of the n best candidates of a measure, if only a random sample of the candidates was judged.
+
+    Attributes
+    ----------
+    measure : str
+        Name of the measure.
+    n : int
+        Number of best candidates.
+    n_judged, true_judged : int
+        Number of judged candidates among the n best, and of true ones among these.
+    precision : float
+        true_judged / n_judged, or NaN if none is judged.
+    low, high : float
+        Ends of the exact interval of this list's precision.
+    binomial_low, binomial_high : float
+        Ends of the interval of the probability that a candidate of such a list is true.
+    """
+
+    measure: str
+    n: int
+    n_judged: int
+    true_judged: int
+    precision: float
+    low: float
+    high: float
+    binomial_low: float
+    binomial_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Comparison of two measures by precision at one n.
+
+    Attributes
+    ----------
+    a, b : str
+        Names of the two measures.
+    n : int
+        Number of best candidates.
+    precision_a, precision_b, difference : float
+        Precision of both measures, as in `Precision`, and the first minus the second.
+    only_a_true, only_a_false, only_b_true, only_b_false : int
+        Numbers of true and false candidates that are in one of the two lists alone. With ties they are rounded means
+        over all orders.
+    p_fisher : float
+        p of Fisher's exact test at this n alone, with these numbers.
+    p_exchange, p_adjusted : float
+        p of the test that swaps ranks, and the same adjusted over all pairs and n.
+    n_extreme, n_trials : int
+        Number of exceedances of `p_exchange`, and of trials.
+    """
+
+    a: str
+    b: str
+    n: int
+    precision_a: float
+    precision_b: float
+    difference: float
+    only_a_true: int
+    only_a_false: int
+    only_b_true: int
+    only_b_false: int
+    p_fisher: float
+    p_exchange: float
+    p_adjusted: float
+    n_extreme: int
+    n_trials: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RankingEvaluation:
+    """Results of an evaluation of rankings; see `sigdask.api.Evaluation` for the attributes."""
+
+    name: str
+    n_candidates: int
+    n_judged: int
+    n_true: int
+    measures: tuple[Measure, ...]
+    precision: tuple[Precision, ...]
+    sampled: tuple[SampledPrecision, ...]
+    differences: tuple[Difference, ...]
+    ties: str
+    seed: int
+    n_trials: int
+    alpha: float
+    confidence: float
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Return a summary: the number of measures and candidates, and each measure's average precision."""
+        n = len(self.measures)
+        head = (
+            f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
+        )
+        lines = [f"  {m.measure}: average precision {m.average_precision:.4f}" for m in self.measures]
+        return "\n".join([head, *lines])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with a row for each measure and n. Libraries are those of `Results.to_frame`."""
+        return build_frame_from_rows([to_plain(row) for row in self.precision or self.sampled], library)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the evaluation as a dictionary of plain Python values, as JSON has them."""
+        return {"kind": "rankings", **to_plain(self), "models": MODELS}
+
+    def json_parts(self) -> Iterator[str]:
+        """Yield the evaluation as JSON text, in parts."""
+        return iter_json(self.as_dict())
+
+    def csv_lines(self) -> Iterator[str]:
+        """Yield the lines of a CSV table of precision and recall, beginning with the column names."""
+        rows = self.precision or self.sampled
+        names = [f.name for f in fields(rows[0])]
+        yield format_csv_rows([names, *([*to_plain(row).values()] for row in rows)])
+
+
 TWO_SIDED = FAMILY_TAILS.index("two-sided")
 
 TIE_RUN = 1
 """Run of the sampling stream whose first trial orders tied candidates."""
 
+PRECISION = Ratios(((1, 0),), ((0, 1),))
+"""True candidates in the list divided by all in it."""
+
 MEAN_OF_ORDERS = (
-    "precision, recall and average precision are means over all orders of tied candidates; each test takes the order "
-    "with the smallest difference"
+    "precision, recall and average precision are means over all orders of tied candidates; tests count a candidate by "
+    "the share of orders in which it is among the n best"
 )
 RANDOM_ORDER = "tied candidates stand in one random order, the same for all measures (seed {seed})"
+
+EXECUTION = ("cluster", "workers", "progress")
 
 
 @dataclass(frozen=True, eq=False)
 class MeasureRankings:
-    """The rankings of candidates by each measure, with the jobs of an evaluation and its results.
+    """The rankings of candidates by each measure, and their evaluation.
+
+    Each candidate's two ranks are swapped at random, for all n together. So the precision of the n best is a quotient
+    of sums over candidates, as of any metric: of true ones, and of all, that are among the n best. Exchangeable ranks
+    are another null than Fisher's on the two difference sets, which fixes the sizes of lists.
 
     Attributes
     ----------
@@ -89,30 +332,18 @@ class MeasureRankings:
     options: RankingOptions
 
     @cached_property
-    def key(self) -> Key:
-        """The key of the random stream."""
-        return compute_stream_key(self.options["seed"], self.candidates.name, self.candidates.named.units)
-
-    @cached_property
-    def gold(self) -> NDArray[np.int8]:
-        """Whether each candidate is true, false or unknown, in the canonical order of the random stream."""
-        return self.candidates.gold[self.candidates.named.place]
-
-    @cached_property
     def ranked_lists(self) -> tuple[RankedList, ...]:
         """The ranked list of each measure; tied candidates stand in a random order, the same for all measures."""
-        positions = self.candidates.named.place
-        order = draw_sample_ranks(self.key, run=TIE_RUN, first=0, n_trials=1, n_units=len(self.gold))[0].astype(
-            np.int64
-        )
-        return tuple(
-            RankedList.from_scores(scores[positions], self.gold == 1, order) for scores in self.candidates.oriented
-        )
+        named, is_true = self.candidates.named, self.candidates.gold == 1
+        key = compute_stream_key(self.options["seed"], self.candidates.name, named.units)
+        order = np.empty(len(is_true), np.int64)
+        order[named.place] = draw_sample_ranks(key, run=TIE_RUN, first=0, n_trials=1, n_units=len(order))[0]
+        return tuple(RankedList.from_scores(scores, is_true, order) for scores in self.candidates.oriented)
 
     @cached_property
     def cutoffs(self) -> Integers:
         """The numbers n of best candidates that are evaluated."""
-        n_candidates = len(self.gold)
+        n_candidates = len(self.candidates)
         cutoffs = convert_cutoffs(self.options["n"]) or list_default_cutoffs(n_candidates)
         if cutoffs[-1] > n_candidates:
             beyond = next(n for n in cutoffs if n > n_candidates)
@@ -129,68 +360,45 @@ class MeasureRankings:
         )
 
     @cached_property
-    def judged_lists(self) -> tuple[NDArray[np.int32], Integers, NDArray[np.uint8]]:
-        """Judged candidates only: their order by each measure, their number in each n best, and which are true."""
-        is_judged = self.gold != UNKNOWN
-        judged_index = np.cumsum(is_judged) - 1
-        orders, sizes = [], []
-        for ranked in self.ranked_lists:
-            judged_ranks = is_judged[ranked.order]
-            orders.append(judged_index[ranked.order[judged_ranks]])
-            sizes.append(np.cumsum(judged_ranks)[self.cutoffs - 1])
-        return np.array(orders, np.int32), np.array(sizes, np.int64), (self.gold[is_judged] == 1).astype(np.uint8)
+    def is_judged(self) -> Bools:
+        """Which candidates are judged."""
+        return np.asarray(self.candidates.gold != UNKNOWN)
+
+    def compute_shares(self, n: int) -> Floats:
+        """Return the share of orders in which each judged candidate is among the n best, (n_judged, n_measures).
+
+        If only a sample is judged, these are 0 or 1, in one random order of ties.
+        """
+        shares = np.empty((len(self.candidates), len(self.ranked_lists)))
+        for m, ranked in enumerate(self.ranked_lists):
+            ranks = np.arange(len(shares))
+            start, stop = (ranks, ranks + 1) if self.candidates.is_sampled else (ranked.start, ranked.stop)
+            shares[ranked.order, m] = np.clip((n - start) / (stop - start), 0.0, 1.0)
+        return shares[self.is_judged]
 
     @cached_property
-    def panels(self) -> list[SwappedRanks]:
-        """Panels for swaps of ranks: of n-best precision and, if all candidates are judged, of average precision."""
-        if not len(self.pairs):
-            return []
-        orders, sizes, gold = self.judged_lists
-        if self.candidates.is_sampled:
-            key = compute_stream_key(self.options["seed"], self.candidates.name, self._judged_units)
-            return [SwappedRanks.build_precision_panel(key, orders, gold, self.pairs, sizes)]
-        best, average = self.tied_orders
-        cutoffs = np.tile(self.cutoffs, (len(best.orders), 1))
-        return [
-            SwappedRanks.build_precision_panel(self.key, best.orders, gold, best.pairs, cutoffs, self.tested),
-            SwappedRanks.build_average_precision_panel(self.key, average.orders, gold, average.pairs),
-        ]
-
-    @property
-    def tested(self) -> Integers:
-        """Index in the first panel of each pair and n, shape (n_pairs * n_cutoffs,)."""
-        if self.candidates.is_sampled:
-            return np.arange(len(self.pairs) * len(self.cutoffs))
-        n_cutoffs = len(self.cutoffs)
-        return (self.tied_orders[0].pair_index * n_cutoffs + np.arange(n_cutoffs)).ravel()
-
-    @cached_property
-    def tied_orders(self) -> tuple[TiedOrders, TiedOrders]:
-        """The least favourable orders of tied candidates, for n-best precision and for average precision."""
-        lists = self.ranked_lists
-        scores = [[average_precision(ranked) for ranked in lists]]
-        for true_first in (False, True):
-            resolved = (resolve_ties(ranked, self.gold, true_first=true_first) for ranked in lists)
-            scores.append([*map(_compute_average_precision, resolved)])
-        by_average = np.array(scores)[:, :, None]
-        best = TiedOrders.from_lists(lists, self.gold, self.pairs, *self._n_best)
-        return best, TiedOrders.from_lists(lists, self.gold, self.pairs, *by_average)
-
-    @cached_property
-    def _n_best(self) -> tuple[Floats, Floats, Floats]:
-        """True candidates in each n best: mean, minimum and maximum over all orders of ties."""
-        return count_true_in_n_best(self.ranked_lists, self.cutoffs)
-
-    @property
-    def _judged_units(self) -> Sequence[str] | int:
-        is_judged, units = self.gold != UNKNOWN, self.candidates.named.units
-        return int(is_judged.sum()) if isinstance(units, int) else units[np.flatnonzero(is_judged)]
+    def family(self) -> MaxTFamily:
+        """The hypotheses that two measures have equal precision, for each pair and n, tested by shared swaps."""
+        candidates, is_judged = self.candidates, self.is_judged
+        is_true = candidates.gold[is_judged] == 1
+        ids = None if candidates.ids is None else [candidates.ids[k] for k in np.flatnonzero(is_judged).tolist()]
+        members = []
+        for n in self.cutoffs.tolist():
+            listed = self.compute_shares(n)
+            fields = {"true": listed * is_true[:, None], "listed": listed}
+            counts = Counts(candidates.measures, fields, len(is_true), ids=ids, name=candidates.name)
+            units = SwapUnits.from_counts(counts, self.options["seed"])
+            metric = BoundMetric(f"precision of the {n} best", ("true", "listed"), PRECISION)
+            members.append(FamilyMember(build_joint_panel(counts, units, metric, self.pairs), 0))
+        n_cutoffs, n_pairs = len(self.cutoffs), len(self.pairs)
+        parts = [np.tile(np.arange(n_cutoffs), n_pairs), np.repeat(np.arange(n_pairs), n_cutoffs)]
+        return MaxTFamily(tuple(members), np.column_stack(parts)[:, None, :])
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """The jobs that swap the ranks of candidates."""
+        """The job that swaps the ranks of candidates; none for one measure."""
         label = f"rankings{f' of {self.candidates.name}' if self.candidates.name else ''}"
-        return [Job(panel, self.options["trials"], label=label) for panel in self.panels]
+        return [Job(self.family, self.options["trials"], label=label)] if len(self.pairs) else []
 
     def build_evaluation(self, tallies: Sequence[Tally]) -> RankingEvaluation:
         """Return the results of the evaluation from the tallies of `jobs`."""
@@ -198,13 +406,12 @@ class MeasureRankings:
         return RankingEvaluation(
             name=candidates.name,
             n_candidates=len(candidates),
-            n_judged=int((candidates.gold != UNKNOWN).sum()),
+            n_judged=int(self.is_judged.sum()),
             n_true=int((candidates.gold == 1).sum()),
             measures=tuple(self._iter_measures()),
             precision=() if is_sampled else tuple(self._iter_precisions()),
             sampled=tuple(self._iter_sampled_precisions()) if is_sampled else (),
             differences=tuple(self._iter_differences(tallies[0])) if tallies else (),
-            average_precision=tuple(self._iter_average_differences(tallies[1])) if len(tallies) > 1 else (),
             ties=RANDOM_ORDER.format(seed=options["seed"]) if is_sampled else MEAN_OF_ORDERS,
             seed=options["seed"],
             n_trials=tallies[0].n_trials if tallies else 0,
@@ -221,7 +428,7 @@ class MeasureRankings:
 
     def _iter_precisions(self) -> Iterator[Precision]:
         n, confidence = self.cutoffs, self.options["confidence"]
-        n_true = np.full(len(n), (self.gold == 1).sum())
+        n_true = np.full(len(n), (self.candidates.gold == 1).sum())
         for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
             best = count_n_best(ranked, n)
             limits, recall_limits = (compute_outward_interval(best.mean, total, confidence) for total in (n, n_true))
@@ -231,75 +438,52 @@ class MeasureRankings:
 
     def _iter_sampled_precisions(self) -> Iterator[SampledPrecision]:
         """Yield the precision of each n best, estimated from its judged candidates."""
-        m, k = self._judged_counts.T
-        n, confidence = np.tile(self.cutoffs, len(self.ranked_lists)), self.options["confidence"]
-        low, high = compute_list_limits(k, m, n, confidence)
-        binomial_low, binomial_high = compute_widened_interval(k, np.maximum(m, 1), confidence)
-        columns = (n, m, k, np.where(m > 0, k / np.maximum(m, 1), np.nan), low / n, high / n, binomial_low,
-                   np.where(m > 0, binomial_high, 1.0))  # fmt: skip
-        names = np.repeat(self.candidates.measures, len(self.cutoffs)).tolist()
-        yield from (SampledPrecision(name, *row) for name, row in zip(names, _iter_rows(*columns), strict=True))
-
-    @property
-    def _judged_counts(self) -> Integers:
-        """Number of judged and of true candidates in each n best, shape (n_measures * n_cutoffs, 2)."""
-        orders, sizes, gold = self.judged_lists
-        above = np.concatenate([np.zeros((len(orders), 1), np.int64), np.cumsum(gold[orders] == 1, axis=1)], axis=1)
-        return np.stack([sizes, np.take_along_axis(above, sizes, axis=1)], axis=2).reshape(-1, 2)
+        is_judged, n, confidence = self.is_judged, self.cutoffs, self.options["confidence"]
+        for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
+            m, k = np.cumsum(is_judged[ranked.order], dtype=np.int64)[n - 1], ranked.above[n]
+            low, high = compute_list_limits(k, m, n, confidence)
+            binomial_low, binomial_high = compute_widened_interval(k, np.maximum(m, 1), confidence)
+            columns = (n, m, k, np.where(m > 0, k / np.maximum(m, 1), np.nan), low / n, high / n, binomial_low,
+                       np.where(m > 0, binomial_high, 1.0))  # fmt: skip
+            yield from (SampledPrecision(measure, *row) for row in _iter_rows(*columns))
 
     def _iter_differences(self, tally: Tally) -> Iterator[Difference]:
         """Yield the difference in n-best precision of each pair of measures at each n, with its tests."""
-        panel, is_open = self.panels[0], None
-        if self.candidates.is_sampled:
-            sizes, true = self._judged_counts.reshape(len(self.ranked_lists), -1, 2).transpose(2, 0, 1)
+        is_true, (a, b), family = self.candidates.gold[self.is_judged] == 1, self.pairs.T, self.family
+        shape = len(self.pairs), len(self.cutoffs)
+        precision, exclusive = np.empty((2, *shape)), np.empty((4, *shape), np.int64)
+        for c, n in enumerate(self.cutoffs.tolist()):
+            shares = self.compute_shares(n)
             with np.errstate(invalid="ignore"):  # a list without a judged candidate has no precision
-                precision = true / sizes
-        else:
-            precision, is_open = self._n_best[0] / self.cutoffs, self.tied_orders[0].is_open
-        exclusive = count_difference_sets(panel.orders, panel.cutoffs, panel.gold, panel.pairs).reshape(-1, 4)
-        exclusive = exclusive[self.tested]
-        columns = [fisher_exact(*exclusive.T), *_compute_p_values(panel, tally, self.tested)]
-        a, b = (precision[side].ravel() for side in self.pairs.T)
-        p_values = _take_largest_p(columns, is_open, tally.n_trials)
-        rows = _iter_rows(np.tile(self.cutoffs, len(self.pairs)), a, b, a - b, *exclusive.T, *p_values)
+                precisions = shares[is_true].sum(axis=0) / shares.sum(axis=0)
+            precision[:, :, c] = precisions[a], precisions[b]
+            for side, (own, other) in enumerate(((a, b), (b, a))):
+                alone = np.maximum(shares[:, own] - shares[:, other], 0.0)
+                true, listed = (np.rint(part.sum(axis=0)) for part in (alone[is_true], alone))
+                exclusive[2 * side : 2 * side + 2, :, c] = true, listed - true
+        cells = exclusive.reshape(4, -1)
+        n_extreme, n_trials = tally.counts[:, 0, TWO_SIDED], tally.n_trials
+        p, raw = (compute_bound(tally.counts[:, 0, tail], n_trials) for tail in (TWO_SIDED, family.joint_tail))
+        adjusted = np.where(family.scales > 0, np.maximum(enforce_step_down(raw, family.order), p), 1.0)
+        scores = precision.reshape(2, -1)
+        columns = *scores, scores[0] - scores[1], *cells, fisher_exact(*cells), p, adjusted, n_extreme
+        rows = _iter_rows(np.tile(self.cutoffs, len(self.pairs)), *columns)
         names = np.repeat(np.array(self.candidates.measures, object)[self.pairs], len(self.cutoffs), axis=0).tolist()
-        yield from (Difference(*(*pair, *row, tally.n_trials)) for pair, row in zip(names, rows, strict=True))
-
-    def _iter_average_differences(self, tally: Tally) -> Iterator[AverageDifference]:
-        """Yield the difference in average precision of each pair of measures, with its test."""
-        tied = self.tied_orders[1]
-        columns = _compute_p_values(self.panels[1], tally, tied.pair_index.ravel())
-        a, b = np.array([average_precision(ranked) for ranked in self.ranked_lists])[self.pairs.T]
-        rows = _iter_rows(a, b, a - b, *_take_largest_p(columns, tied.is_open, tally.n_trials))
-        names = np.array(self.candidates.measures, object)[self.pairs].tolist()
-        yield from (AverageDifference(*(*pair, *row, tally.n_trials)) for pair, row in zip(names, rows, strict=True))
+        yield from (Difference(*(*pair, *row, n_trials)) for pair, row in zip(names, rows, strict=True))
 
 
-def _compute_p_values(panel: SwappedRanks, tally: Tally, tested: Integers) -> list[NDArray[Any]]:
-    """Return p of the tested hypotheses, p adjusted over these by step-down max-T, and their exceedances."""
-    counts = tally.counts[:, 0]
-    p = compute_bound(counts[:, TWO_SIDED], tally.n_trials)
-    raw = compute_bound(counts[:, FAMILY_TAILS.index("step-down")], tally.n_trials)
-    adjusted = np.where(panel.scales > 0, np.maximum(enforce_step_down(raw, panel.order), p), 1.0)
-    return [column[tested] for column in (p, adjusted, counts[:, TWO_SIDED])]
-
-
-def _take_largest_p(columns: Sequence[NDArray[Any]], is_open: Bools | None, n_trials: int) -> Iterator[NDArray[Any]]:
-    """Yield columns of p-values and exceedances, set to their maximum where ties let either list be ahead."""
-    for column in columns:
-        maximum = n_trials if column.dtype.kind == "i" else 1.0
-        yield column if is_open is None else np.where(is_open.ravel(), maximum, column)
+def evaluate(candidates: Candidates, options: RankingOptions) -> RankingEvaluation:
+    """Evaluate the rankings of candidates by some measures; `sigdask.rankings` describes the options."""
+    settings = fill_options(RankingOptions, options)
+    candidates.check_gold()
+    lists = MeasureRankings(candidates, settings)
+    execution: dict[str, Any] = {name: value for name, value in settings.items() if name in EXECUTION}
+    return lists.build_evaluation(count_jobs(lists.jobs, **execution) if lists.jobs else [])
 
 
 def _iter_rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of several arrays as tuples of plain numbers."""
     return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _compute_average_precision(ranked: RankedList) -> float:
-    """Return the average precision of a list in its given order of tied candidates."""
-    true_ranks = np.flatnonzero(np.diff(ranked.above)) + 1
-    return float((ranked.above[true_ranks] / true_ranks).sum() / ranked.above[-1])
 
 
 MIN_REPEATED_SAMPLES = 3
