@@ -15,46 +15,28 @@ from sigdask.counts.fields import Floats, Integers
 
 Numbers = NDArray[Any]
 
-MAX_NEWTON_STEPS = 100
-
 
 def find_tilt(sizes: Numbers, counts: Integers, s: float) -> float:
     """Return the tilt theta under which the mean of the signed sum is s, for |s| below the total of the sizes.
 
     The mean is the sum of counts * sizes * tanh(theta * sizes).
-
-    Newton's steps on a concave function from the left never pass the root of s > 0.
     """
-    w, m = sizes.astype(np.float64), counts.astype(np.float64)
-    size = abs(s)
-    largest = float(w.max())
-    low, high = 0.0, 1.0 / largest
-    while float((m * w * np.tanh(high * w)).sum()) < size and high * largest < 1e4:
-        low, high = high, 2 * high
-    theta = 0.5 * (low + high)
-    for _ in range(MAX_NEWTON_STEPS):
-        t = np.tanh(theta * w)
-        value, slope = float((m * w * t).sum()) - size, float((m * w * w * (1 - t * t)).sum())
-        if value < 0:
-            low = theta
-        else:
-            high = theta
-        step = theta - value / slope if slope > 0 else high
-        step = step if low < step < high else 0.5 * (low + high)
-        if abs(step - theta) <= 1e-14 * theta:
-            break
-        theta = step
-    return math.copysign(theta, s)
+    from scipy.optimize import brentq
+
+    w, m, size = sizes.astype(np.float64), counts.astype(np.float64), abs(s)
+
+    def missing(theta: float) -> float:
+        return float((m * w * np.tanh(theta * w)).sum()) - size
+
+    high = 1.0 / float(w.max())
+    while missing(high) < 0 and high * float(w.max()) < 1e4:
+        high *= 2
+    return math.copysign(brentq(missing, 0.0, high, rtol=1e-14) if missing(high) > 0 else high, s)
 
 
 def log_cosh(x: Numbers) -> Floats:
     """Return log(cosh(x))."""
-    size = np.abs(x)
-    return np.asarray(
-        np.where(
-            size < 1e-2, size**2 / 2 - size**4 / 12 + size**6 / 45, size + np.log1p(np.exp(-2 * size)) - math.log(2)
-        )
-    )
+    return np.asarray(np.logaddexp(x, -x) - math.log(2))
 
 
 def estimate_log_tail(sizes: Numbers, counts: Integers, s: float) -> float:
