@@ -1,7 +1,7 @@
 """Compare estimated with measured CPU seconds of exact p-values and plans: `python -m benchmarks.exact_estimates`.
 
 A line a method and problem: the estimate, the time that the process took, and their ratio. The constants of
-`sigdask.statistics.exact.result.COSTS` come from these. Only ways of 0.02 to `MAX_SECONDS` estimated seconds are tried.
+`sigdask.statistics.exact.problems.COSTS` come from these. Only ways of 0.02 to `MAX_SECONDS` estimated seconds are tried.
 """
 
 from __future__ import annotations

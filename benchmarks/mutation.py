@@ -79,7 +79,7 @@ TARGETS = (
         ),
         names=("compute_p_value", "compute_bound", "clopper_pearson", "compute_beta_limits", "estimate_trials_to_decide"),
     ),
-    Target("sigdask/statistics/multiplicity.py", (f"{STATISTICS}/test_multiplicity.py",)),
+    Target("sigdask/statistics/bounds.py", (f"{STATISTICS}/test_multiplicity.py",)),
     Target(
         "sigdask/statistics/bounds.py",
         (f"{STATISTICS}/test_intervals.py",),

@@ -12,7 +12,7 @@ from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric
 from sigdask.formats import Options, parse_map, read
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
+from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS
 
 RSCRIPT = shutil.which("Rscript")
 pytestmark = pytest.mark.skipif(

@@ -17,7 +17,7 @@ from sigdask import compare_all
 from sigdask.analysis.comparison import equal_scores
 from sigdask.counts import Counts
 from sigdask.results.table import get_equal_scores
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
+from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS
 
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999
 PAIRS = [(i, j) for i in range(N_SYSTEMS) for j in range(i + 1, N_SYSTEMS)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng
-from sigdask.statistics.runs import compare_runs
+from sigdask.statistics.dependence import compare_runs
 
 ALPHA, GAIN = 0.05, 0.03
 DIFFICULTY = 0.725

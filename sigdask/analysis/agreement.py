@@ -10,8 +10,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics import find_metric
-from sigdask.metrics.agreement import PREFIX
 from sigdask.metrics.base import BoundAgreement
+from sigdask.metrics.regression import PREFIX
 from sigdask.randomization.panels.cells import sort_metrics
 
 

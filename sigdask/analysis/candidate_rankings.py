@@ -36,7 +36,7 @@ from sigdask.randomization.slabs import Job
 from sigdask.randomization.stream import compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
 from sigdask.results.export import build_frame_from_rows, format_csv_rows
-from sigdask.statistics.bounds import compute_bound
+from sigdask.statistics.bounds import compute_bound, enforce_step_down
 from sigdask.statistics.candidates import (
     Dispersion,
     IntervalCoverage,
@@ -53,7 +53,6 @@ from sigdask.statistics.candidates import (
     estimate_dispersion,
     fisher_exact,
 )
-from sigdask.statistics.multiplicity import enforce_step_down
 from sigdask.text import describe_items, iter_json, to_plain
 
 MAX_CUTOFFS = 1_000

@@ -38,7 +38,7 @@ from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
-from sigdask.statistics.bounds import Check, estimate_trials_to_decide
+from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, Check, estimate_trials_to_decide
 from sigdask.statistics.matchings import (
     MAX_STEPS,
     LabelMargins,
@@ -47,7 +47,6 @@ from sigdask.statistics.matchings import (
     count_arrangements,
     estimate_steps,
 )
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count, to_plain
 

@@ -43,15 +43,14 @@ from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.clusters.base import check_driver_versions, get_own_versions, log
 from sigdask.interface import spell
 from sigdask.io import addresses
-from sigdask.metrics.extraction import StatisticsSource, extract_statistics
-from sigdask.metrics.extraction.cache import NO_CACHE, get_user_cache
+from sigdask.metrics.extraction import NO_CACHE, StatisticsSource, extract_statistics, get_user_cache
 from sigdask.metrics.extraction.parts import (
     ExtractionLog,
     ExtractionPart,
     LocalExtraction,
     ProcessExtraction,
 )
-from sigdask.metrics.transport import can_send_by_name, iter_functions
+from sigdask.metrics.forms import can_send_by_name, iter_functions
 from sigdask.options import SelectionOptions
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel

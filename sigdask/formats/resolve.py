@@ -21,7 +21,7 @@ from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, name_role, 
 from sigdask.formats.tables.scores import list_scores
 from sigdask.interface import spell
 from sigdask.metrics import retrieval
-from sigdask.metrics.agreement import PREFIX
+from sigdask.metrics.regression import PREFIX
 from sigdask.text import format_list
 
 TABLE = "table"

@@ -41,7 +41,7 @@ from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.roles import build_roles_error, resolve_roles
 from sigdask.interface import spell
-from sigdask.metrics.agreement import SET_COLUMN
+from sigdask.metrics.regression import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
 
 HUMAN, METRIC, DOCUMENTS = "human-scores", "metric-scores", "documents"

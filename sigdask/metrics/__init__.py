@@ -14,7 +14,7 @@ from sigdask.errors import InputError
 from sigdask.interface import spell_in
 from sigdask.io import addresses
 from sigdask.io.addresses import load_entry_points
-from sigdask.metrics import agreement, labels, parsing, regression, replicates, retrieval, texts
+from sigdask.metrics import labels, regression, replicates, retrieval, texts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric
 from sigdask.text import format_list
@@ -96,24 +96,24 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
     "brier": (regression.regression, "mean squared error of probabilities of the gold value 1, lower is better"),
     "log-loss": (regression.regression, "mean negative logarithm of the gold value's probability, lower is better"),
     "ECE": (regression.regression, "expected calibration error of probabilities, lower is better; option bins=15"),
-    **{name: (parsing.dependencies, text) for name, text in _PARSES.items()},
-    "bracket-precision": (parsing.brackets, "right brackets / brackets of the system, by evalb's rules (format trees)"),
-    "bracket-recall": (parsing.brackets, "right brackets / gold brackets"),
-    "bracket-f1": (parsing.brackets, "harmonic mean of bracket-precision and bracket-recall"),
+    **{name: (labels.dependencies, text) for name, text in _PARSES.items()},
+    "bracket-precision": (labels.brackets, "right brackets / brackets of the system, by evalb's rules (format trees)"),
+    "bracket-recall": (labels.brackets, "right brackets / gold brackets"),
+    "bracket-f1": (labels.brackets, "harmonic mean of bracket-precision and bracket-recall"),
     "pass@1": (replicates.pass_at_k, "share of items solved by one of k samples, for any k: pass@10; pass@10[COLUMN]"),
-    "tag-accuracy": (parsing.tag_accuracy, "share of words of trees whose part of speech is right"),
+    "tag-accuracy": (labels.tag_accuracy, "share of words of trees whose part of speech is right"),
     "meta-pearson": (
-        agreement.agreement,
+        regression.agreement,
         "correlation of metrics with people (format meta); level=system, group=item|system, undefined=zero",
     ),
-    "meta-spearman": (agreement.agreement, "the same by ranks"),
-    "meta-kendall": (agreement.agreement, "the same by Kendall's tau-b"),
+    "meta-spearman": (regression.agreement, "the same by ranks"),
+    "meta-kendall": (regression.agreement, "the same by Kendall's tau-b"),
     "meta-accuracy": (
-        agreement.agreement,
+        regression.agreement,
         "share of pairs that metric and people order alike; options as meta-pearson, permute=pairs, epsilon=NUMBER",
     ),
-    "meta-acc-eq": (agreement.agreement, "the same with calibrated ties; options as meta-accuracy, except epsilon"),
-    "meta-spa": (agreement.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
+    "meta-acc-eq": (regression.agreement, "the same with calibrated ties; options as meta-accuracy, except epsilon"),
+    "meta-spa": (regression.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
 }
 """Description of each metric, and the function that builds it from its parsed name."""
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sigdask.counts.fields import Bools, Floats
 from sigdask.interface import spell
-from sigdask.metrics.agreement import PREFIX as AGREEMENT_PREFIX
+from sigdask.metrics.regression import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import INDEPENDENT_TESTS, Grouping, Option
 from sigdask.results.columns import (
     BCA,

@@ -11,7 +11,7 @@ import numpy as np
 
 from sigdask.counts import factors
 from sigdask.counts.fields import Floats, Integers
-from sigdask.metrics.agreement import PREFIX
+from sigdask.metrics.regression import PREFIX
 from sigdask.options import Grouping
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems

@@ -1,18 +1,33 @@
-"""Dependence between units of one group: intraclass correlation of differences, and design effect.
+"""Two components of variance beside that of items: of groups of dependent units, and of the runs of a system.
 
 If correlated items (sentences of a document) are swapped as if they were independent, p is too small. Yeh 2000 names
 this problem without a solution. The correlation is estimated by the one-way analysis of variance of the units'
 differences: variance between groups against variance within groups (Donner & Klar 2000, ch. 1).
+
+A recipe, such as an architecture with its training, gives another system with each random seed. Swapping items tests
+the runs that were made, and permuting runs tests the items that were chosen. The test of recipes has both components
+of variance: D / sqrt(s_items^2 + s_runs^2), with Student's t.
+
+References
+----------
+Satterthwaite 1946, "An approximate distribution of estimates of variance components". Bouthillier et al. 2021,
+"Accounting for variance in machine learning benchmarks". Owen 2007, "The pigeonhole bootstrap", on the sum of both
+components.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import scipy
 
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.options import Alternative
 
 CLEAR_LEVEL = 0.01
 """Level of the F test, shared by all tested differences, at which they are called dependent."""
@@ -154,3 +169,144 @@ def compute_naive_size(design_effect: float) -> float:
     """
     z = scipy.special.ndtri(0.975) / np.sqrt(max(design_effect, 1e-12))
     return float(2 * scipy.special.ndtr(-z))
+
+
+RunsMethod = Literal["permutation", "paired t", "Welch's t"]
+
+MIN_RUNS = 3
+"""Minimum number of runs of each system for the test of recipes. With two, its level is not held."""
+
+MAX_ARRANGEMENTS = 2**18
+"""Maximum number of arrangements of runs that are enumerated: 18 pairs, or 10 runs of each system."""
+
+MAX_SUMS = 2**22
+"""Maximum number of sums that are held at a time."""
+
+FEW_PAIRS = 5
+"""Number of pairs of runs below which Satterthwaite's degrees of freedom are too many: the level rises to 0.08."""
+
+TIE = 1e-9
+"""Relative difference of means of runs that may be rounding error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunsTest:
+    """Tests of n differences between systems with several runs each: arrays of shape (n,).
+
+    Attributes
+    ----------
+    method : str
+        Test over runs.
+    p_runs : float64
+        p over runs, for these items.
+    p_value : float64
+        p of the recipes, for further runs and items. NaN with fewer than `MIN_RUNS` runs.
+    df : float64
+        Its degrees of freedom.
+    se_items, se_runs : float64
+        Standard errors of the difference over items and over runs.
+    """
+
+    method: RunsMethod
+    p_runs: Floats
+    p_value: Floats
+    df: Floats
+    se_items: Floats
+    se_runs: Floats
+
+    def compute_interval(self, difference: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """Return the ends of the intervals of differences that the two-sided test of recipes does not reject."""
+        reach = scipy.special.stdtrit(self.df, (1 + confidence) / 2) * np.hypot(self.se_items, self.se_runs)
+        return difference - reach, difference + reach
+
+
+def compare_runs(
+    scores: Floats,
+    se_items: Floats,
+    n_units: int | Integers,
+    *,
+    is_paired: bool,
+    alternative: Alternative = "two-sided",
+    alpha: float = 0.05,
+) -> RunsTest:
+    """Test differences between systems over their runs, and between their recipes.
+
+    Parameters
+    ----------
+    scores : float64 array, shape (n, 2, n_runs)
+        Score of each run of both systems.
+    se_items : float64 array, shape (n,)
+        Standard errors of the differences of mean scores over items.
+    n_units : int, or int64 array, shape (n,)
+        Number of units from which these are estimated.
+    is_paired : bool
+        Whether runs of both systems share seeds (or raters, or prompts), in the same order.
+    alternative : str
+        Alternative of the tests.
+    alpha : float
+        Level. Runs are permuted if there are at least 20 / alpha arrangements.
+
+    Examples
+    --------
+    >>> scores = np.array([[[0.81, 0.79, 0.80], [0.70, 0.73, 0.71]]])
+    >>> test = compare_runs(scores, np.array([0.02]), 500, is_paired=False)
+    >>> test.method, test.p_runs.round(4).tolist(), test.p_value.round(4).tolist()
+    ("Welch's t", [0.0022], [0.0003])
+    """
+    n_runs = scores.shape[2]
+    difference = np.diff(scores.mean(axis=2)[:, ::-1], axis=1)[:, 0]
+    samples = [scores[:, 0] - scores[:, 1]] if is_paired else [scores[:, 0], scores[:, 1]]
+    parts = np.array([sample.var(axis=1, ddof=1) / n_runs for sample in samples])  # (1 or 2, n)
+    variance = parts.sum(axis=0)
+    total = se_items**2 + variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        squares = (parts**2).sum(axis=0) / (n_runs - 1)
+        df_runs = variance**2 / squares
+        df = total**2 / (squares + se_items**4 / (n_units - 1))
+        if is_paired and n_runs < FEW_PAIRS:
+            df = np.fmin(df, (n_runs - 1) * total / variance)
+        p_value = _compute_tail(difference / np.sqrt(total), df, alternative)
+        p_runs = _compute_tail(difference / np.sqrt(variance), df_runs, alternative)
+    method: RunsMethod = "paired t" if is_paired else "Welch's t"
+    n_arrangements = 2**n_runs if is_paired else math.comb(2 * n_runs, n_runs)
+    if 20 / alpha <= n_arrangements <= MAX_ARRANGEMENTS:
+        method, p_runs = "permutation", _permute_runs(samples, alternative)
+    if n_runs < MIN_RUNS:
+        p_value, df = np.full(len(p_value), np.nan), np.full(len(df), np.nan)
+    return RunsTest(method, p_runs, p_value, df, se_items, np.sqrt(variance))
+
+
+def _compute_tail(t: Floats, df: Floats, alternative: Alternative) -> Floats:
+    """Return the p-values of Student's t."""
+    if alternative == "two-sided":
+        return np.asarray(2 * scipy.special.stdtr(df, -np.abs(t)))
+    return np.asarray(scipy.special.stdtr(df, -t if alternative == "greater" else t))
+
+
+def _permute_runs(samples: list[Floats], alternative: Alternative) -> Floats:
+    """Return the share of arrangements of runs whose mean difference is at least as extreme as the observed one.
+
+    Both systems' runs of a seed are swapped if they are paired, else runs are dealt to the two systems.
+    """
+    values = np.concatenate(samples, axis=1)
+    signs = _list_signs(samples[0].shape[1], is_paired=len(samples) == 1)
+    slack = TIE * np.abs(values).sum(axis=1)
+    p_values = np.empty(len(values))
+    size = max(1, MAX_SUMS // len(signs))
+    for start in range(0, len(values), size):
+        rows = slice(start, start + size)
+        sums = signs @ values[rows].T if alternative != "less" else signs @ -values[rows].T
+        sums = np.abs(sums) if alternative == "two-sided" else sums
+        p_values[rows] = np.mean(sums >= sums[0] - slack[rows], axis=0)
+    return p_values
+
+
+@lru_cache(2)
+def _list_signs(n_runs: int, *, is_paired: bool) -> Floats:
+    """Return the sign of each run's score in all arrangements, the observed one first."""
+    if is_paired:
+        return np.asarray(1.0 - 2 * (np.arange(2**n_runs)[:, None] >> np.arange(n_runs) & 1), np.float64)
+    chosen = np.array([*combinations(range(2 * n_runs), n_runs)])
+    signs = np.full((len(chosen), 2 * n_runs), -1.0)
+    np.put_along_axis(signs, chosen, 1.0, axis=1)
+    return signs

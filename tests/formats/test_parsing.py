@@ -10,7 +10,7 @@ import pytest
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 from sigdask.metrics import find_metric
-from sigdask.metrics.parsing import WORD_METRICS
+from sigdask.metrics.labels import WORD_METRICS
 
 SCORES = {"f1": "f1", "precision": "precision", "recall": "recall", "aligned": "aligned_accuracy"}
 """Options of metrics, and what the reference file of the CoNLL 2018 script calls them."""

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sigdask.statistics.multiplicity import (
+from sigdask.statistics.bounds import (
     P_VALUE_ADJUSTMENTS,
     compute_trials_needed,
     count_replicated,

@@ -12,8 +12,13 @@ from sigdask.interface import spell, spell_in
 from sigdask.metrics.base import BoundAgreement
 from sigdask.results.record import Note, NoteValue
 from sigdask.results.table import Table
-from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, compute_penalty, compute_trials_needed
+from sigdask.statistics.bounds import (
+    MAX_TRIALS,
+    P_VALUE_ADJUSTMENTS,
+    compute_penalty,
+    compute_trials_needed,
+    estimate_trials_to_decide,
+)
 from sigdask.statistics.rounding import format_p
 from sigdask.text import format_count
 

@@ -43,8 +43,7 @@ from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import CodedColumn, Columns
 from sigdask.results.record import EqualScoreResult
 from sigdask.results.table import Table
-from sigdask.statistics.bounds import compute_bound
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, enforce_step_down
+from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, compute_bound, enforce_step_down
 
 RESAMPLES, BH_RESAMPLES, MIN_RESAMPLES = 2**14, 2**17, 2_000
 """Number of resamples; the number where p is multiplied by the size of a family; and the least number if these would

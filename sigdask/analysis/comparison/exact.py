@@ -39,7 +39,7 @@ from sigdask.statistics.exact import (
     SumProblem,
     binomials,
 )
-from sigdask.statistics.exact.result import MAX_ESTIMATE
+from sigdask.statistics.exact.problems import MAX_ESTIMATE
 from sigdask.text import format_count, format_duration
 
 SWAPPED_SLACK = 2

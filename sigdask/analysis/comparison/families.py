@@ -35,8 +35,13 @@ from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results.columns import Columns
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.table import Table
-from sigdask.statistics.bounds import clopper_pearson, compute_p_value
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, count_replicated, enforce_step_down
+from sigdask.statistics.bounds import (
+    P_VALUE_ADJUSTMENTS,
+    clopper_pearson,
+    compute_p_value,
+    count_replicated,
+    enforce_step_down,
+)
 
 Adjusted = tuple[Floats, Floats, Floats]
 """Adjusted p-values, and the lower and upper ends of their Monte Carlo intervals."""

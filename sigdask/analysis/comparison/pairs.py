@@ -36,7 +36,7 @@ from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Subset
 from sigdask.statistics.classical import parse_tests
-from sigdask.statistics.exact.rationals import ArrangementCounts, count_extreme
+from sigdask.statistics.exact.counting import ArrangementCounts, count_extreme
 from sigdask.text import suggest_name
 
 MIN_SLACK_RATIO = 2**10

@@ -21,7 +21,7 @@ from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling import Jackknife
 from sigdask.results.columns import RECIPE, CodedColumn, Columns
-from sigdask.statistics.runs import compare_runs
+from sigdask.statistics.dependence import compare_runs
 
 
 def compute_run_scores(jobs: ComparisonJobs, spec: CompareSpec) -> Floats | None:

@@ -63,8 +63,8 @@ from sigdask.results.fields import note_unused
 from sigdask.results.record import Note, NoteValue, drop_duplicates
 from sigdask.results.signature import add_families
 from sigdask.results.table import Table
+from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, choose_trials, compute_penalty
 from sigdask.statistics.dependence import compute_naive_size, find_clear
-from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, choose_trials, compute_penalty
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]

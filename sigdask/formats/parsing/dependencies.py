@@ -22,7 +22,7 @@ from sigdask.formats.reading.files import read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.interface import spell
 from sigdask.metrics.base import Spec
-from sigdask.metrics.parsing import WORD_METRICS
+from sigdask.metrics.labels import WORD_METRICS
 
 TEXT_UNITS = ("tokens", "sentences")
 LABELS = ("relation", "upos", "xpos")

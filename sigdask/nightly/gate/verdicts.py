@@ -28,7 +28,7 @@ from sigdask.nightly.gate.rules import (
     sort_findings,
 )
 from sigdask.results.record import Result
-from sigdask.statistics.multiplicity import holm
+from sigdask.statistics.bounds import holm
 from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
 
 

@@ -13,8 +13,7 @@ from sigdask.counts import Counts
 from sigdask.execution.run import ClusterExtraction
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
-from sigdask.metrics.extraction import StatisticsSource, extract_statistics
-from sigdask.metrics.extraction.cache import get_user_cache
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
 from sigdask.nightly.gate.rules import NotWorse, covers_metric
 from sigdask.nightly.gate.verdicts import check_direction

@@ -22,8 +22,7 @@ from sigdask.counts.fields import Integers
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import ClusterExtraction, Progress
 from sigdask.io import addresses
-from sigdask.metrics.extraction import ExtractedData, StatisticsSource, extract_statistics
-from sigdask.metrics.extraction.cache import LayeredCache, get_user_cache
+from sigdask.metrics.extraction import ExtractedData, LayeredCache, StatisticsSource, extract_statistics, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan, TestSet

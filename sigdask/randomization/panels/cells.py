@@ -17,9 +17,8 @@ from sigdask.counts.precision import rank_numbers, standardise
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.interface import spell
-from sigdask.metrics.agreement import SET_COLUMN
 from sigdask.metrics.base import BoundAgreement
-from sigdask.metrics.regression import RANK_METRICS
+from sigdask.metrics.regression import RANK_METRICS, SET_COLUMN
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits
 from sigdask.text import format_list

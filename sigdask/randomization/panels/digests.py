@@ -27,8 +27,7 @@ from sigdask.counts.fields import Integers
 from sigdask.counts.precision import MAX_DIGITS, Lattice
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BlackBox
-from sigdask.metrics.forms import Form, Formula, MeanOf
-from sigdask.metrics.transport import is_user_function
+from sigdask.metrics.forms import Form, Formula, MeanOf, is_user_function
 from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import SCHEME

@@ -3,14 +3,17 @@
 `choose_method` chooses a method for a problem without computing anything, `solve` carries it out.
 """
 
-from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, SumProblem
-from sigdask.statistics.exact.result import (
+from sigdask.statistics.exact.problems import (
     CLOSE_SHARE,
     TAILS,
     ChosenMethod,
+    EnumeratedScore,
     ExactTails,
     NoMethod,
+    Problem,
     PValueLimits,
+    QuotientProblem,
+    SumProblem,
     TooLargeError,
     are_close,
 )

@@ -16,8 +16,7 @@ from sigdask.counts.fields import Integers
 from sigdask.statistics.exact import binomials
 from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
 from sigdask.statistics.exact.grids import estimate_log_p
-from sigdask.statistics.exact.problems import Cells, QuotientProblem, TieRule
-from sigdask.statistics.exact.result import ProbabilityLimits
+from sigdask.statistics.exact.problems import Cells, ProbabilityLimits, QuotientProblem, TieRule
 
 LOST_SHARE = 1e-16
 ACCEPTED_LOSS = 1e-13

@@ -16,9 +16,8 @@ import numpy as np
 from sigdask.counts.fields import Floats
 from sigdask.io.caches import cached_njit
 from sigdask.statistics.exact import binomials
-from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.result import ProbabilityLimits
-from sigdask.statistics.exact.tilted import estimate_log_tail
+from sigdask.statistics.exact.binomials import estimate_log_tail
+from sigdask.statistics.exact.problems import ProbabilityLimits, StepSizes
 
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.statistics.exact.convolution import ROUNDOFF, TINY
-from sigdask.statistics.exact.problems import CellProblem, TieRule
-from sigdask.statistics.exact.result import ChosenMethod, ProbabilityLimits
+from sigdask.statistics.exact.problems import CellProblem, ChosenMethod, ProbabilityLimits, TieRule
 
 MAX_CELLS = 2**34
 CELL_BLOCK = 2**16

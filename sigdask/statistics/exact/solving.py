@@ -11,8 +11,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sigdask.statistics.exact import binomials, bisection, convolution, counting, enumeration, grids, result
-from sigdask.statistics.exact.problems import CellProblem, Problem, QuotientProblem, StepSizes, SumProblem, TieRule
+from sigdask.statistics.exact import binomials, bisection, convolution, counting, enumeration, grids
+from sigdask.statistics.exact.problems import (
+    CERTAIN,
+    CellProblem,
+    ChosenMethod,
+    ExactTails,
+    Guarantee,
+    NoMethod,
+    ProbabilityLimits,
+    Problem,
+    QuotientProblem,
+    StepSizes,
+    SumProblem,
+    TieRule,
+    TooLargeError,
+    compute_p_from_counts,
+    compute_p_from_tails,
+    format_about,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +50,7 @@ class MethodLimits:
     n_bytes: int = 2 * 10**9
     seconds: float = math.inf
 
-    def admit(self, way: result.ChosenMethod) -> bool:
+    def admit(self, way: ChosenMethod) -> bool:
         """Return whether a method stays within the limits."""
         return way.operations <= self.operations and way.n_bytes <= self.n_bytes and way.seconds <= self.seconds
 
@@ -44,7 +61,7 @@ CHEAP, CHEAP_UNIT = 3 * 10**6, 100
 """Operations, and operations for each unit, for which a method is used without comparing it with others."""
 
 
-def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> result.ChosenMethod | result.NoMethod:
+def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> ChosenMethod | NoMethod:
     """Return the cheapest method within the limits, without computing any p-value.
 
     Parameters
@@ -73,8 +90,8 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
     if not methods:
         assert not isinstance(problem, SumProblem)  # problems that always have a method
         cells = problem.cells
-        return result.NoMethod(
-            f"the {cells.n} units on which the systems differ can be swapped in {result.format_about(cells.size)} "
+        return NoMethod(
+            f"the {cells.n} units on which the systems differ can be swapped in {format_about(cells.size)} "
             "distinct ways, too many to count one by one, and the metric has too many sums "
             f"({problem.vectors.shape[1]}) to count their values instead"
         )
@@ -82,14 +99,14 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> re
         return min(fitting, key=lambda w: w.operations)
     cheapest = min(methods, key=lambda w: (w.operations, w.n_bytes))
     reason = (
-        f"{cheapest.method} would take {result.format_about(cheapest.operations)} operations and "
-        f"{result.format_about(cheapest.n_bytes // 10**6)} MB, "
-        f"of {result.format_about(limits.operations)} and {result.format_about(limits.n_bytes // 10**6)} MB allowed"
+        f"{cheapest.method} would take {format_about(cheapest.operations)} operations and "
+        f"{format_about(cheapest.n_bytes // 10**6)} MB, "
+        f"of {format_about(limits.operations)} and {format_about(limits.n_bytes // 10**6)} MB allowed"
     )
-    return result.NoMethod(reason, cheapest)
+    return NoMethod(reason, cheapest)
 
 
-def iter_methods(problem: Problem) -> Iterator[result.ChosenMethod]:
+def iter_methods(problem: Problem) -> Iterator[ChosenMethod]:
     """Yield every applicable method, whatever its cost."""
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
@@ -101,28 +118,28 @@ def iter_methods(problem: Problem) -> Iterator[result.ChosenMethod]:
         if (table := bisection.ArrangementTable.from_problem(problem, decision)) is not None:
             is_exact = bisection.is_exact(table.cells.n)
             expected = 0.0 if is_exact else grids.estimate_log_p(problem)
-            guarantee: result.Guarantee = "exact" if is_exact else "certified"
-            yield result.ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
+            guarantee: Guarantee = "exact" if is_exact else "certified"
+            yield ChosenMethod("bisection", guarantee, *bisection.estimate_cost(table, expected))
     yield from enumeration.iter_methods(problem)
     if problem.cells.n and (cost := grids.estimate_cost(problem)) is not None:
-        yield result.ChosenMethod("grid-dp", "exact" if problem.cells.is_counted else "certified", *cost)
+        yield ChosenMethod("grid-dp", "exact" if problem.cells.is_counted else "certified", *cost)
 
 
-def _iter_sum_methods(steps: StepSizes) -> Iterator[result.ChosenMethod]:
+def _iter_sum_methods(steps: StepSizes) -> Iterator[ChosenMethod]:
     n = steps.n
     if n == 0:
-        yield result.ChosenMethod("no difference", "exact", 1, 0)
+        yield ChosenMethod("no difference", "exact", 1, 0)
     elif len(steps.groups[0]) == 1:
-        guarantee: result.Guarantee = "exact" if n <= binomials.MAX_FRACTION else "certified"
-        yield result.ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
+        guarantee: Guarantee = "exact" if n <= binomials.MAX_FRACTION else "certified"
+        yield ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
     else:
-        yield result.ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
-        yield result.ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
+        yield ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
+        yield ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
         if n <= counting.MAX_UNITS:
-            yield result.ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
+            yield ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
 
 
-def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result.ExactTails:
+def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
     """Compute the three p-values of a problem.
 
     Parameters
@@ -145,11 +162,11 @@ def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result
     (0.00390625, 'polynomial', 'exact')
     """
     method = choose_method(problem) if chosen is None else chosen
-    if isinstance(method, result.NoMethod):
-        raise result.TooLargeError(method.reason)
+    if isinstance(method, NoMethod):
+        raise TooLargeError(method.reason)
     if method.method == "no difference":
-        impossible = result.ProbabilityLimits(Fraction(0), Fraction(0))
-        return result.compute_p_from_tails(method, result.CERTAIN, impossible, negative=False, zero=True)
+        impossible = ProbabilityLimits(Fraction(0), Fraction(0))
+        return compute_p_from_tails(method, CERTAIN, impossible, negative=False, zero=True)
     if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
     if isinstance(problem, SumProblem):
@@ -157,7 +174,7 @@ def solve(problem: Problem, chosen: result.ChosenMethod | None = None) -> result
     return _solve_cells(problem, method)
 
 
-SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.ProbabilityLimits]]] = {
+SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[ProbabilityLimits]]] = {
     "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
     "dp": convolution.compute_tails,
 }
@@ -165,7 +182,7 @@ SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[result.ProbabilityLimits]]
 """
 
 
-def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTails:
+def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
     if chosen.method == "polynomial":
         return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps))
     if chosen.method == "meet-in-the-middle":
@@ -175,15 +192,15 @@ def _solve_sums(steps: StepSizes, chosen: result.ChosenMethod) -> result.ExactTa
         tie_share: Any = Fraction(steps.known, 1 << steps.n)
         tie_share = tie_share if isinstance(passed.low, Fraction) else float(tie_share)
         tails = (
-            result.ProbabilityLimits(min(passed.low + tie_share, reached.high), reached.high),
-            result.ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high)),
+            ProbabilityLimits(min(passed.low + tie_share, reached.high), reached.high),
+            ProbabilityLimits(passed.low, max(reached.high - tie_share, passed.high)),
         )
-    return result.compute_p_from_tails(chosen, *tails, negative=steps.negative, zero=steps.zero_is_reached)
+    return compute_p_from_tails(chosen, *tails, negative=steps.negative, zero=steps.zero_is_reached)
 
 
-def _judge_sum_counts(steps: StepSizes, chosen: result.ChosenMethod, reached: int, passed: int) -> result.ExactTails:
+def _judge_sum_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: int) -> ExactTails:
     counts, is_exact = (reached, passed, steps.known), not steps.inexact
-    return result.compute_p_from_counts(
+    return compute_p_from_counts(
         chosen, steps.n, counts, negative=steps.negative, zero=steps.zero_is_reached, exact=is_exact
     )
 
@@ -194,19 +211,19 @@ COUNTS: dict[str, Callable[[Any, TieRule], list[int]]] = {
 }
 """Functions that count the arrangements that may reach |t|, exceed it, and certainly tie; others enumerate cells."""
 
-TAILS: dict[str, Callable[[Any, TieRule], tuple[result.ProbabilityLimits, result.ProbabilityLimits]]] = {
+TAILS: dict[str, Callable[[Any, TieRule], tuple[ProbabilityLimits, ProbabilityLimits]]] = {
     "bisection": bisection.compute_tails,
     "grid-dp": grids.compute_tails,
 }
 """Functions that compute limits of P(T >= |t|) and P(T > |t|) for too many units to count; others enumerate cells."""
 
 
-def _solve_cells(problem: CellProblem, chosen: result.ChosenMethod) -> result.ExactTails:
+def _solve_cells(problem: CellProblem, chosen: ChosenMethod) -> ExactTails:
     decision = TieRule.from_problem(problem)
     negative, zero = decision.is_negative, decision.is_zero
     if chosen.guarantee != "exact":
         tails = TAILS.get(chosen.method, enumeration.compute_tails)(problem, decision)
-        return result.compute_p_from_tails(chosen, *tails, negative=negative, zero=zero)
+        return compute_p_from_tails(chosen, *tails, negative=negative, zero=zero)
     counts = COUNTS.get(chosen.method, enumeration.count_arrangements)(problem, decision)
     n_units, is_exact = len(problem.vectors), decision.true is not None
-    return result.compute_p_from_counts(chosen, n_units, counts, negative=negative, zero=zero, exact=is_exact)
+    return compute_p_from_counts(chosen, n_units, counts, negative=negative, zero=zero, exact=is_exact)

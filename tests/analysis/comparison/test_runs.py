@@ -13,7 +13,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.report.sentences import build_verdict
-from sigdask.statistics.runs import compare_runs
+from sigdask.statistics.dependence import compare_runs
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import call_sigdask
 
-from sigdask.metrics.extraction.cache import NO_CACHE, FolderCache, LayeredCache, get_user_cache
+from sigdask.metrics.extraction import NO_CACHE, FolderCache, LayeredCache, get_user_cache
 
 
 def test_entries_come_back_and_are_replaced(tmp_path):
@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_made_or_read_is_no_error(tmp_path):
 WRITER_SCRIPT = """
 import sys
 from pathlib import Path
-from sigdask.metrics.extraction.cache import FolderCache
+from sigdask.metrics.extraction import FolderCache
 folder = FolderCache(Path(sys.argv[1]), most_bytes=40_000)
 for k in range(150):
     key = f"{k % 30:02}x"

@@ -14,10 +14,15 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics import find_metric
-from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts, request
-from sigdask.metrics.extraction.cache import FolderCache, pack_statistics, unpack_statistics
-from sigdask.metrics.extraction.parts import ExtractionProgress, LocalExtraction, ProcessExtraction
-from sigdask.metrics.extraction.request import hash_items
+from sigdask.metrics.extraction import (
+    FolderCache,
+    StatisticsSource,
+    extract_statistics,
+    pack_statistics,
+    parts,
+    unpack_statistics,
+)
+from sigdask.metrics.extraction.parts import ExtractionProgress, LocalExtraction, ProcessExtraction, hash_items
 
 TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
 RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")
@@ -131,8 +136,8 @@ def test_another_option_finds_nothing(texts, tmp_path, first, then):
 def test_another_version_of_a_library_finds_nothing(texts, tmp_path, monkeypatch, package):
     source = StatisticsSource(FolderCache(tmp_path))
     extract_statistics([(texts, [find_metric("BLEU")])], source)
-    installed = request.get_version
-    monkeypatch.setattr(request, "get_version", lambda p: "9.9" if p == package else installed(p))
+    installed = parts.get_version
+    monkeypatch.setattr(parts, "get_version", lambda p: "9.9" if p == package else installed(p))
     assert extract_statistics([(texts, [find_metric("BLEU")])], source)[0].n_kept == 0
 
 
@@ -196,7 +201,7 @@ from counters import build_texts
 from sigdask.metrics import find_metric
 from sigdask.metrics import extraction as sources
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts
-from sigdask.metrics.extraction.cache import FolderCache
+from sigdask.metrics.extraction import FolderCache
 from sigdask.metrics.extraction.parts import ProcessExtraction
 
 parts.GROUP_SECONDS, sources.PUT_SECONDS = 1e-5, 0.0

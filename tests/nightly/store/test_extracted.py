@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from servers import start_postgres
 
-from sigdask.metrics.extraction.cache import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction import pack_statistics, unpack_statistics
 from sigdask.nightly.store import open_store, tallies
 
 

@@ -16,9 +16,9 @@ from sigdask.statistics.exact import (
     QuotientProblem,
     SumProblem,
     choose_method,
+    iter_methods,
     solve,
 )
-from sigdask.statistics.exact.solving import iter_methods
 
 RELATIVE_ERRORS = {"exact": 0.0, "certified": 1e-12}
 

@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sigdask.statistics.exact import QuotientProblem, SumProblem, solve
-from sigdask.statistics.exact.solving import iter_methods
+from sigdask.statistics.exact import QuotientProblem, SumProblem, iter_methods, solve
 
 PRECISION = [[1, 0, 0]], [[1, 1, 0]]
 RECALL = [[1, 0, 0]], [[0, 0, 1]]

@@ -15,11 +15,11 @@ from sigdask.statistics.exact import (
     TooLargeError,
     choose_method,
     counting,
+    iter_methods,
     solve,
 )
 from sigdask.statistics.exact.convolution import _iter_passes, bound_outside, compute_window, estimate_cost
 from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.solving import iter_methods
 
 RNG = np.random.default_rng(5)
 REAL_PROBLEM = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
