@@ -29,7 +29,7 @@ from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import RankingOptions, check_options, fill_options
-from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job
