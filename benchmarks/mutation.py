@@ -109,8 +109,8 @@ TARGETS = (
         "sigdask/randomization/kernels/sums.py",
         (f"{RANDOMIZATION}/kernels/test_sums.py",),
         names=(  # the rest are sizes of memory and measurements of speed, which change no sum
-            "SumLayout", "compute_moved_sums", "_add_pieces", "sum_fields",
-            "add_planes", "add_pieces", "combine_columns", "add_tables",
+            "SumLayout", "_build_layout", "_pack_plane", "compute_moved_sums", "sum_fields",
+            "add_plane", "add_blocks", "combine_columns", "add_tables",
         ),
     ),
     Target("sigdask/nightly/store/tallies.py", (f"{STORE}/test_store.py", f"{STORE}/test_damage.py")),

@@ -108,7 +108,7 @@ class WeightedSums:
         columns = every[np.unique(column_of, return_index=True)[1]].T
         column_of = column_of.reshape(n_systems, n_fields)
         kinds, first_units = find_kinds(n_units, list(columns.T))
-        columns = columns[first_units]
+        columns = np.ascontiguousarray(columns[first_units])
         largest = max(int(columns.max(initial=0)), -int(columns.min(initial=0))) * max(n_units, 1)
         kind = next((kind for kind, limit in EXACT.items() if largest < limit), None)
         if kind is not None:

@@ -8,7 +8,8 @@ the conjunction of rows and complements; absent from B* in the opposite case. Te
 unit, most of them, are present in exactly one of the two: a weighted sum of rows.
 
 Absences are counted in bit planes (vertical counters) with carry-save adders: a full adder adds two
-rows to a plane in five operations for 32 trials a word, and passes one row on to the next plane.
+rows to a plane in five operations for 32 trials a word, and passes one row on to the next plane. A product of the swaps
+with the terms of each unit takes 670 times as long for 400 units and 1,500 terms.
 """
 
 # ruff: noqa: ANN001, ANN201, ANN202

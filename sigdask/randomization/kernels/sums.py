@@ -10,9 +10,10 @@ There are two exact ways to sum one column over 128 units. Bit planes are used u
   the units whose value has bit k, and `minus_k` has those of them whose value is negative.
 - byte tables: the 256 possible sums of each 8 units, with one look-up per byte of the swap word.
 
-Both keep their data in the L1 and L2 cache. A product of matrices in float32 takes 6 times as long for 0/1 and 129
-systems, and 18 times for one pair, because every bit of a swap becomes a number. One pair of scores with four decimals
-gains as much by tables; many systems gain nothing by them.
+Both keep their data in the L1 and L2 cache. Measured with 1,000 units, a product of matrices takes 26 times as long
+for one pair of 0/1, 17 times for 129 systems, and 22 times for one pair of scores with four decimals, because every
+bit of a swap becomes a number; for 50 systems with four decimals 1.4 times. For 129 systems and 50 topics it would
+take 0.6 times as long, which is a tenth of counting.
 """
 
 from __future__ import annotations
