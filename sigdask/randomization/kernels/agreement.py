@@ -225,65 +225,6 @@ def average_groups(values, set_of_group, n_sets, zero):
 
 
 @cached_njit()
-def sum_swapped(swaps, z, weights, starts, out):
-    """Fill `out` with sums over the swapped cells of each group: of each metric, its square and its product.
-
-    Parameters
-    ----------
-    swaps : uint8 array, shape (n_cells,)
-    z : float64 array, shape (n_cells, n_metrics)
-    weights : float64 array, shape (n_cells,)
-        Factors of the scores: centred human scores.
-    starts : int64 array, shape (n_groups + 1,)
-    out : float64 array, shape (3, n_metrics, n_groups)
-    """
-    n_metrics = z.shape[1]
-    sums = np.empty((3, n_metrics))
-    for g in range(starts.shape[0] - 1):
-        sums[:] = 0.0
-        for c in range(starts[g], starts[g + 1]):
-            if swaps[c]:
-                w = weights[c]
-                for m in range(n_metrics):
-                    x = z[c, m]
-                    sums[0, m] += x
-                    sums[1, m] += x * x
-                    sums[2, m] += x * w
-        for k in range(3):
-            for m in range(n_metrics):
-                out[k, m, g] = sums[k, m]
-
-
-@cached_njit()
-def _score_sums(totals, own, other, swapped, sizes, human_squares, out):
-    """Fill `out` with the Pearson correlation of a pseudo-metric in each group, from sums; NaN where undefined."""
-    for g in range(sizes.shape[0]):
-        total = totals[0, own, g] - swapped[0, own, g] + swapped[0, other, g]
-        squares = totals[1, own, g] - swapped[1, own, g] + swapped[1, other, g]
-        products = totals[2, own, g] - swapped[2, own, g] + swapped[2, other, g]
-        around = squares - total * total / sizes[g]
-        is_defined = (around > CONSTANT * squares) & (human_squares[g] > 0)
-        below = around * human_squares[g] if is_defined else 1.0
-        value = products / math.sqrt(below)
-        out[g] = min(max(value, -1.0), 1.0) if is_defined else np.nan
-
-
-@cached_njit()
-def count_pearson(swaps, z, weights, starts, totals, human_squares, set_of_group, n_sets, zero, pairs, scores):
-    """Fill `scores`, shape (n_pairs, 2, n_trials), with Pearson correlations after the swaps of each trial."""
-    n_groups = starts.shape[0] - 1
-    sizes = (starts[1:] - starts[:-1]).astype(np.float64)
-    swapped = np.empty((3, z.shape[1], n_groups))
-    values = np.empty(n_groups)
-    for t in range(swaps.shape[0]):
-        sum_swapped(swaps[t], z, weights, starts, swapped)
-        for p in range(pairs.shape[0]):
-            for side in range(2):
-                _score_sums(totals, pairs[p, side], pairs[p, 1 - side], swapped, sizes, human_squares, values)
-                scores[p, side, t] = average_groups(values, set_of_group, n_sets, zero)
-
-
-@cached_njit()
 def average_trials(values, set_of_group, n_sets, zero, scores):
     """Fill `scores`, shape (2, n_trials), with means over sets and groups of values, shape (2, n_trials, n_groups)."""
     for side in range(2):
@@ -482,29 +423,12 @@ def count_soft_accuracy(moved, sums, slack, human, pairs, scores):
 
 
 @cached_njit()
-def count_system_scores(statistic, swaps, z, starts, sizes, totals, human, system_starts, pairs, scores):
-    """Fill `scores`, shape (n_pairs, 2, n_trials), with agreements of means of swapped segment scores of systems.
-
-    Parameters
-    ----------
-    starts : int64 array, shape (n_systems + 1,)
-        The cells of each system.
-    totals : float64 array, shape (n_metrics, n_systems)
-        Means of their scores.
-    human : float64 array, shape (n_systems,)
-    system_starts : int64 array, shape (n_sets + 1,)
-        The systems of each set.
-    """
-    moved = np.empty((3, z.shape[1], starts.shape[0] - 1))
-    weights = np.zeros(z.shape[0])
-    for t in range(swaps.shape[0]):
-        sum_swapped(swaps[t], z, weights, starts, moved)
-        for p in range(pairs.shape[0]):
-            for side in range(2):
-                own, other = pairs[p, side], pairs[p, 1 - side]
-                means = totals[own] + (moved[0, other] - moved[0, own]) / sizes
-                total = 0.0
-                for s in range(system_starts.shape[0] - 1):
-                    here = slice(system_starts[s], system_starts[s + 1])
-                    total += score_group(statistic, means[here], human[here], SMALL_STEP)
-                scores[p, side, t] = total / (system_starts.shape[0] - 1)
+def score_means(statistic, means, human, system_starts, scores):
+    """Fill `scores`, shape (n_trials,), with agreements of systems' means, shape (n_trials, n_systems), over sets."""
+    n_sets = system_starts.shape[0] - 1
+    for t in range(scores.shape[0]):
+        total = 0.0
+        for s in range(n_sets):
+            here = slice(system_starts[s], system_starts[s + 1])
+            total += score_group(statistic, means[t, here], human[here], SMALL_STEP)
+        scores[t] = total / n_sets

@@ -74,6 +74,15 @@ def _centre_groups(cells: AgreementCells, values: Floats) -> tuple[Floats, Float
     return centred, np.where(constant, 0.0, np.add.reduceat(centred**2, cells.starts[:-1]))
 
 
+def _sum_swapped(cells: AgreementCells, swaps: NDArray[np.uint8], values: Floats) -> Floats:
+    """Return sums of values over the swapped cells of each group, shape (n_groups, n_trials, n_columns)."""
+    weights, sums = swaps.astype(np.float64), np.empty((len(cells.sets), len(swaps), values.shape[1]))
+    with limit_blas_threads():
+        for group, start, stop in zip(sums, cells.starts, cells.starts[1:], strict=False):
+            np.matmul(weights[:, start:stop], values[start:stop], out=group)
+    return sums
+
+
 @dataclass(frozen=True)
 class PearsonCounter:
     """Counts Pearson correlations from sums over the swapped cells of each group, shared by all pairs."""
@@ -83,19 +92,27 @@ class PearsonCounter:
 
     @cached_property
     def _parts(self) -> tuple[Floats, Floats, Floats]:
+        """Scores, their squares and products with centred human scores; their sums; and those of human squares."""
         centred, squares = _centre_groups(self.cells, self.cells.human)
-        totals = np.empty((3, self.cells.scores.shape[1], len(self.cells.sets)))
-        everything = np.ones(len(centred), np.uint8)
-        kernels.sum_swapped(everything, self.cells.scores, centred, self.cells.starts, totals)
-        return centred, squares, totals
+        z = self.cells.scores
+        values = np.concatenate([z, z**2, z * centred[:, None]], axis=1)
+        return values, np.add.reduceat(values, self.cells.starts[:-1]), squares[:, None]
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
-        cells, (centred, squares, totals) = self.cells, self._parts
-        kernels.count_pearson(
-            swaps, cells.scores, centred, cells.starts, totals, squares, cells.sets, cells.n_sets, self.is_zero, pairs,
-            scores,
-        )  # fmt: skip
+        cells, (values, totals, human_squares) = self.cells, self._parts
+        shape = len(cells.sets), -1, 3, cells.scores.shape[1]
+        moved = np.ascontiguousarray(_sum_swapped(cells, swaps, values).reshape(shape).transpose(2, 3, 0, 1))
+        totals = totals.reshape(shape).transpose(2, 3, 0, 1)  # (3, n_metrics, n_groups, 1)
+        result = np.empty((2, len(swaps), len(cells.sets)))
+        for p, pair in enumerate(pairs.tolist()):
+            for side, (own, other) in enumerate((pair, pair[::-1])):
+                total, squares, products = totals[:, own] - moved[:, own] + moved[:, other]  # (n_groups, n_trials)
+                around = squares - total**2 / cells.sizes[:, None]
+                is_defined = (around > kernels.CONSTANT * squares) & (human_squares > 0)
+                below = np.sqrt(np.where(is_defined, around * human_squares, 1.0))
+                result[side] = np.where(is_defined, np.clip(products / below, -1.0, 1.0), np.nan).T
+            kernels.average_trials(result, cells.sets, cells.n_sets, self.is_zero, scores[p])
 
 
 @dataclass(frozen=True)
@@ -107,12 +124,13 @@ class SystemCounter:
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
-        cells = self.cells
-        totals = np.ascontiguousarray(cells.compute_means(cells.scores).T)
-        human, sizes = cells.compute_means(cells.human), cells.sizes.astype(np.float64)
-        kernels.count_system_scores(
-            self.code, swaps, cells.scores, cells.starts, sizes, totals, human, cells.set_starts, pairs, scores
-        )
+        cells, z = self.cells, self.cells.scores
+        means, human = cells.compute_means(z)[:, None], cells.compute_means(cells.human)
+        moved = _sum_swapped(cells, swaps, z) / cells.sizes[:, None, None]
+        for p, pair in enumerate(pairs.tolist()):
+            for side, (own, other) in enumerate((pair, pair[::-1])):
+                pseudo = (means[..., own] + moved[..., other] - moved[..., own]).T
+                kernels.score_means(self.code, np.ascontiguousarray(pseudo), human, cells.set_starts, scores[p, side])
 
 
 @dataclass(frozen=True)
@@ -299,8 +317,8 @@ DEFAULT_TRIALS = 20_000
 DEVIATION_TRIALS = 256
 """Trials that estimate a deviation, to 4.4 %."""
 
-SWAPS = 512
-"""Trials whose swaps are drawn at a time."""
+SWAPS, MAX_SWAPS = 512, 2**22
+"""Maximum number of trials whose swaps are drawn at a time, and of swaps of cells."""
 
 SLACK = 1e-12
 """Rounding error of a mean of correlations. Smaller differences are ties."""
@@ -401,8 +419,9 @@ class AgreementPanel(RescoredPanel):
 
     def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
         """Yield pairs with the scores of both metrics after the swaps of some trials, shape (2, n_some)."""
-        for start in range(first, first + n_trials, SWAPS):
-            n_block = min(SWAPS, first + n_trials - start)
+        size = max(1, min(SWAPS, MAX_SWAPS // max(len(self.index), 1)))
+        for start in range(first, first + n_trials, size):
+            n_block = min(size, first + n_trials - start)
             swaps = draw_item_swaps(
                 self.key, self.index, run=run, first=start, n_trials=n_block, enumerated=self.enumerated
             )
