@@ -46,7 +46,7 @@ def iter_slabs(
     """Yield the slabs of a range of trials. Each is valid until the next one is requested."""
     arranged, kernels = get_layout(panel), build_kernels(panel)
     size = min(size or compute_slab_size(panel), n_trials)
-    room, observed = SlabMemory.from_layout(arranged, size), dict[int, Floats]()
+    room, observed = SlabMemory(), dict[int, Floats]()
     for start in range(first, first + n_trials, size):
         n_slab = min(size, first + n_trials - start)
         moved = compute_moved_sums(panel, arranged, run=run, first=start, n_trials=n_slab, room=room)
@@ -97,7 +97,7 @@ class TrialSlab:
         """Return observed differences under metric `m`, shape (n_pairs,), computed by its kernel."""
         if m not in self.observed_cache:
             moved = np.zeros((len(self.moved), 1), self.moved.dtype)
-            room, rows = SlabMemory.from_layout(self.arranged, 1), np.arange(len(self.panel.pairs))
+            room, rows = SlabMemory(), np.arange(len(self.panel.pairs))
             out, tie = np.zeros((2, len(rows), 1))
             self.kernels[m].add(replace(self, moved=moved, room=room, _prepared={}), rows, 1.0, out, tie)
             self.observed_cache[m] = out[:, 0]

@@ -171,9 +171,10 @@ def compute_moved_sums(
     panel: ScoredSums, arranged: SumLayout, *, run: int, first: int, n_trials: int, room: SlabMemory | None = None
 ) -> NDArray[Any]:
     """Return the sum of each distinct column over the units that each trial swaps, shape (n_columns, n_trials)."""
-    room = room or SlabMemory.from_layout(arranged, n_trials)
-    words = room.words.ravel()[: 4 * n_trials].reshape(4, n_trials)  # without gaps between rows
-    out = room.sums.ravel()[: len(room.sums) * n_trials].reshape(len(room.sums), n_trials)
+    room = room or SlabMemory()
+    words = room.get_array("words", (4, n_trials), np.uint32)
+    out = room.get_array("moved", (arranged.n_columns, n_trials), arranged.dtype)
+    table = room.get_array("table", (16, 256), arranged.dtype)
     out[:] = 0
     if panel.enumerated:
         fill_counting_words(first, words)
@@ -183,7 +184,7 @@ def compute_moved_sums(
         some = slice(start, start + BLOCKS_AT_ONCE)
         planes = plane_targets, weights, masks[some]
         tables = table_targets, values[some].astype(out.dtype)
-        add_blocks(stream, arranged.blocks[some], planes, tables, words, room.table, out)
+        add_blocks(stream, arranged.blocks[some], planes, tables, words, table, out)
     return out
 
 
@@ -195,9 +196,6 @@ class SlabMemory:
     all threads of the process.
     """
 
-    words: NDArray[np.uint32]
-    sums: NDArray[Any]
-    table: NDArray[Any]
     named_arrays: dict[Any, NDArray[Any]] = field(default_factory=dict)
 
     def get_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -206,15 +204,6 @@ class SlabMemory:
         if key not in self.named_arrays:
             self.named_arrays[key] = np.empty(shape, dtype)
         return self.named_arrays[key]
-
-    @staticmethod
-    def from_layout(arranged: SumLayout, n_trials: int) -> SlabMemory:
-        """Allocate memory for slabs of `n_trials` trials."""
-        return SlabMemory(
-            np.empty((4, n_trials), np.uint32),
-            np.empty((arranged.n_columns, n_trials), arranged.dtype),
-            np.empty((16, 256), arranged.dtype),
-        )
 
 
 def sum_fields(
