@@ -257,19 +257,19 @@ def test_a_part_that_ends_its_process_is_an_error(monkeypatch):
 
 
 @pytest.mark.slow
-def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from counters import build_metric, build_texts\n"
+def test_processes_need_no_guard_and_run_no_module_of_the_folder_of_a_plan(tmp_path):
+    for name in ("numpy", "random", "signal"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('executed')\n")
+    script = (
+        "from counters import build_metric, build_texts\nfrom sigdask.io.addresses import add_folder\nadd_folder('.')\n"
         "from sigdask.metrics.extraction import StatisticsSource, extract_statistics\n"
         "from sigdask.metrics.extraction.parts import ProcessExtraction\n"
         "print(len(extract_statistics([(build_texts(90, 2), [build_metric()])], StatisticsSource(run=ProcessExtraction(2)))))\n"
     )
-    path = os.pathsep.join(filter(None, sys.path))
-    process = subprocess.run(
-        [sys.executable, script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
-    )
-    assert (process.stdout, process.stderr) == ("1\n", "")
+    options = {"env": {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}, "cwd": tmp_path}
+    for words, said in ((["-P", "-c", script], "1\n"), (["-m", "sigdask", "--version"], "sigdask")):
+        process = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, **options)
+        assert (process.stdout.startswith(said), process.stderr) == (True, "")
 
 
 @pytest.mark.parametrize(
