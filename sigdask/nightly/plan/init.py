@@ -52,13 +52,6 @@ class TestSetFiles:
     format: str = "auto"
     missing: str | None = None
 
-    def with_hints(self, gold: Path | None, documents: Path | None, format_: str, missing: Any) -> TestSetFiles:
-        """Return the files with what the user says about them."""
-        return replace(
-            self, format=format_, missing=missing, gold=(gold,) if gold else self.gold,
-            documents=(documents,) if documents else self.documents,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredTestSet:
@@ -86,14 +79,15 @@ class DiscoveredTestSet:
 
 @dataclass(frozen=True, slots=True)
 class FolderSurvey:
-    """The test sets discovered, at least one; paths of files with no role; and why some could not be read."""
+    """The test sets discovered, at least one, and paths of files with no role."""
 
     test_sets: tuple[DiscoveredTestSet, ...]
     unused: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
 
 
-def survey_files(targets: Sequence[Path], home: Path, **hints: Any) -> FolderSurvey:
+def survey_files(
+    targets: Sequence[Path], home: Path, *, gold: Path | None, documents: Path | None, format_: str, missing: str | None
+) -> FolderSurvey:
     """Discover the test sets in a folder, or of given systems.
 
     Parameters
@@ -102,8 +96,8 @@ def survey_files(targets: Sequence[Path], home: Path, **hints: Any) -> FolderSur
         One folder, or files or folders of systems.
     home : Path
         The folder of the plan.
-    **hints
-        As for `TestSetFiles.with_hints`.
+    gold, documents, format_, missing
+        What the user says about each test set.
 
     Raises
     ------
@@ -119,19 +113,21 @@ def survey_files(targets: Sequence[Path], home: Path, **hints: Any) -> FolderSur
             f"{format_list([str(path) for path in targets])}: no files of outputs or scores found",
             remedy="name them: sigdask init FILE FILE",
         )
+    given: dict[str, Any] = {"gold": gold and (gold,), "documents": documents and (documents,), "missing": missing}
+    given = {name: value for name, value in given.items() if value} | {"format": format_}
     test_sets: list[DiscoveredTestSet] = []
     failures: list[str] = []
     for files in found:
         try:
-            test_sets += _read_test_sets(files.with_hints(**hints), home)
+            test_sets += _read_test_sets(replace(files, **given), home)
         except InputError as error:
             failures.append(f"{format_list([path.name for path in files.systems])}: {error}")
-    if not test_sets:
+    if failures:
         raise _build_unknown_error([_format_path(path, home) for files in found for path in files.systems], failures)
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
     entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]
     unused = [path for path in entries if path.is_file() and used.isdisjoint((path.resolve(), *path.resolve().parents))]
-    return FolderSurvey(tuple(test_sets), tuple(_format_path(path, home) for path in unused), tuple(failures))
+    return FolderSurvey(tuple(test_sets), tuple(_format_path(path, home) for path in unused))
 
 
 def _list_entries(folder: Path) -> list[Path]:
@@ -328,7 +324,7 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     if "documents" in test_set.keys:
         yield "# Whole documents are swapped, because segments of a document are correlated."
         yield 'unit = "document"'
-    elif part := find_parts(test_set):
+    elif part := next((part for part in ("task", "file") if _count_groups(test_set.counts, part) > 1), None):
         yield f"# Each {part} is compared by itself; leave this out to compare all items together:"
         yield f'by = "{part}"'
     elif groups := [*test_set.counts.groups]:
@@ -339,11 +335,8 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     yield ""
 
 
-def find_parts(test_set: DiscoveredTestSet) -> str | None:
-    """Return "task" or "file" if the items are of several, else None."""
-    counts = test_set.counts
-    parts = (name for name in ("task", "file") if name in counts.groups)
-    return next((name for name in parts if len({*counts.group(name).levels}) > 1), None)
+def _count_groups(counts: Counts, name: str) -> int:
+    return len({*counts.group(name).levels}) if name in counts.groups else 0
 
 
 def _describe_systems(test_set: DiscoveredTestSet) -> str:
@@ -363,15 +356,9 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
         for key in ("systems", "gold", "references", "documents"):
             if value := test_set.keys.get(key):
                 yield f"  {key:12}{value if isinstance(value, str) else format_list(value, MAX_PATHS)}"
-        yield f"  metrics     {', '.join(test_set.counts.suggested)}"
-        if part := find_parts(test_set):
-            yield f'  {f"{part}s":12}each by itself; to compare all items together, leave out the line by = "{part}"'
     if baseline is None:
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
-    yield from (f"not read: {reason}" for reason in survey.unread[:MAX_PATHS])
-    if survey.unread:
-        yield "to compare them, add a [[test_set]] to the plan: options of compare are keys there"
     if survey.unused:
         yield f"not used: {format_list(survey.unused, MAX_PATHS)}"

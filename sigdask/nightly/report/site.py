@@ -145,7 +145,7 @@ def update_site(
         Another plan of the same name is in the site, or a summary in it cannot be read.
     """
     runs = list_runs(report.store, report.run.plan)[::-1]
-    history = f"{runs[0][0].number} {runs[0][0].started:.6f}"
+    history = f"{runs[0].number} {runs[0].started:.6f}"
     folder = site / get_folder_name(report.run.plan)
     if (folder / SUMMARY).exists() and _read_summary(folder / SUMMARY).history != history:
         raise InputError(
@@ -160,12 +160,12 @@ def update_site(
     latest = folder / _get_night_file(report.run)
     if not (has_all_nights and latest.exists()):  # the page of a run has details, which the store lacks
         write_report(latest, report, opened_details, home="index.html")
-    for run, _ in runs if has_all_nights else ():
+    for run in runs if has_all_nights else ():
         file = folder / _get_night_file(run)
         if has_results(run) and not file.exists():
             write_report(file, build_report(report.store, run.plan, run.number), home="index.html")
     write_parts(folder / "index.html", [_render_plan(report, runs[-MAX_NIGHTS:], len(runs), folder)])
-    summary = _build_summary(report, [run for run, _ in runs], history)
+    summary = _build_summary(report, runs, history)
     write_parts(folder / SUMMARY, [as_json(to_plain(summary)) + "\n"])
     _write_index(site)
 
@@ -173,10 +173,10 @@ def update_site(
 def find_latest_report(store: str, plan: str | None) -> PlanReport:
     """Return the report of a plan's latest run that recorded results."""
     runs = list_runs(store, plan)
-    latest = next((run for run, _ in runs if has_results(run)), None)
+    latest = next((run for run in runs if has_results(run)), None)
     if latest is None:
         raise InputError(
-            f"plan {runs[0][0].plan!r}: no run has recorded results yet", remedy="run the plan to its end first"
+            f"plan {runs[0].plan!r}: no run has recorded results yet", remedy="run the plan to its end first"
         )
     return build_report(store, latest.plan, latest.number)
 
@@ -223,20 +223,20 @@ def _write_index(site: Path) -> None:
     write_parts(site / "index.html", [render_frame(context, {}, {"site": PagePart(None)}, "site.html")])
 
 
-def _render_plan(report: PlanReport, runs: Sequence[tuple[PlanRun, int]], n_runs: int, folder: Path) -> str:
+def _render_plan(report: PlanReport, runs: Sequence[PlanRun], n_runs: int, folder: Path) -> str:
     """Return the page of a plan: its latest verdicts, scores and p over the nights, and links to the nights."""
     table = join_tables(report)
     rows = select_first(report, table, MAX_DRAWN // max(len(runs), 1))
     shown = table.take(rows)
     nights = read_nights(report.store, report.run, shown, MAX_NIGHTS)
-    links = {str(run.number): file for run, _ in runs if (folder / (file := _get_night_file(run))).exists()}
+    links = {str(run.number): file for run in runs if (folder / (file := _get_night_file(run))).exists()}
     grids = [_build_series_grid(shown, len(table), nights, links), _build_runs_grid(runs, n_runs, links)]
     context = {
         "title": report.run.plan,
         "created": "",
         "home": "../index.html",
         "plans": None,
-        "summary": _build_summary(report, [run for run, _ in runs], ""),
+        "summary": _build_summary(report, runs, ""),
         "rankings": [*_iter_rankings(report)],
         "latest": links.get(str(report.run.number), ""),
         "adjusted": len(table) > 0 and is_adjusted(table),
@@ -291,13 +291,13 @@ def _round_all(values: NDArray[np.float64], digits: int = 5) -> list[list[float 
     return [[None if np.isnan(x) else float(f"{x:.{digits}g}") for x in row] for row in values.tolist()]
 
 
-def _build_runs_grid(runs: Sequence[tuple[PlanRun, int]], n_runs: int, links: dict[str, str]) -> PageTable:
+def _build_runs_grid(runs: Sequence[PlanRun], n_runs: int, links: dict[str, str]) -> PageTable:
     """Return the grid of nights, the latest first."""
     cells = {
         **list_run_cells(runs, "night"),
-        "gate": [format_gate(run).lower() for run, _ in runs],
-        "changed": [f"{changed:,}" for _, changed in runs],
-        "message": [run.message for run, _ in runs],
+        "gate": [format_gate(run).lower() for run in runs],
+        "changed": [f"{run.n_changed:,}" for run in runs],
+        "message": [run.message for run in runs],
     }
     numbers, filters = {"night", "changed"}, {"state", "gate"}
     columns = [

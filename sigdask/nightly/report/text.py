@@ -113,7 +113,7 @@ def join_tables(report: PlanReport) -> Table:
 def build_part(report: PlanReport) -> PagePart:
     """Return the page's section on a plan's run."""
     verdict = report.run.details.get("verdict")
-    runs = [run for run, _ in list_runs(report.store, report.run.plan)]
+    runs = list_runs(report.store, report.run.plan)
     return PagePart(
         {
             "run": report.run,
@@ -227,27 +227,27 @@ def format_status(run: PlanRun, now: float) -> str:
     return "\n".join(lines)
 
 
-def list_run_cells(runs: Sequence[tuple[PlanRun, int]], header: str) -> dict[str, list[str]]:
+def list_run_cells(runs: Sequence[PlanRun], header: str) -> dict[str, list[str]]:
     """Return the first columns of a list of runs; the header is that of their numbers."""
     return {
-        header: [str(run.number) for run, _ in runs],
-        "started": [format_time(run.started) for run, _ in runs],
-        "took": [format_duration((run.ended or run.updated) - run.started) for run, _ in runs],
-        "state": [run.state for run, _ in runs],
+        header: [str(run.number) for run in runs],
+        "started": [format_time(run.started) for run in runs],
+        "took": [format_duration((run.ended or run.updated) - run.started) for run in runs],
+        "state": [run.state for run in runs],
     }
 
 
-def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
+def format_history(runs: Sequence[PlanRun], *, width: int | None = None) -> str:
     """Return a list of runs, the latest first."""
     columns = {
         **list_run_cells(runs, "run"),
-        "gate": [format_gate(run) for run, _ in runs],
-        "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run, _ in runs],
-        "comparisons": [f"{run.comparisons:,}" for run, _ in runs],
-        "trials": [f"{run.counted:,}" for run, _ in runs],
-        "changed": [f"{changed:,}" for _, changed in runs],
-        "sigdask": [run.details.get("versions", {}).get("sigdask", "") for run, _ in runs],
-        "": [run.message for run, _ in runs],
+        "gate": [format_gate(run) for run in runs],
+        "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run in runs],
+        "comparisons": [f"{run.comparisons:,}" for run in runs],
+        "trials": [f"{run.counted:,}" for run in runs],
+        "changed": [f"{run.n_changed:,}" for run in runs],
+        "sigdask": [run.details.get("versions", {}).get("sigdask", "") for run in runs],
+        "": [run.message for run in runs],
     }
     if not any(columns["gate"]):
         del columns["gate"], columns["level"]

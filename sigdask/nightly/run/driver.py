@@ -199,7 +199,7 @@ def run_plan(
         try:
             with stop.interruptible():
                 source = build_source(opened_store, target, n_workers, progress, note)
-                driver = _PlanRunner.from_plan(plan, opened_store, stop, source, target, n_workers, progress)
+                driver = _PlanRunner(plan, opened_store, stop, source, target, n_workers, progress)
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
         outcome = driver.run(note)
@@ -248,23 +248,11 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _PlanRunner:
     """One run of one plan, with its data, ledger, store and cluster."""
 
-    plan: Plan
-    store: Store
-    stop: StopSignal
-    cluster: ClusterLike
-    workers: int | None
-    show_progress: Progress | None
-    batches: list[Batch]
-    ledger: Ledger
-    extracted: dict[str, Any]
-    state: str
-
-    @staticmethod
-    def from_plan(
+    def __init__(
+        self,
         plan: Plan,
         store: Store,
         stop: StopSignal,
@@ -272,11 +260,12 @@ class _PlanRunner:
         cluster: ClusterLike,
         workers: int | None,
         show_progress: Progress | None,
-    ) -> _PlanRunner:
-        state = digest_inputs(plan)  # before they are read
-        batches, extracted = read_batches(plan, source)
-        ledger = Ledger(store, [job for batch in batches for job in batch.jobs])
-        return _PlanRunner(plan, store, stop, cluster, workers, show_progress, batches, ledger, extracted, state)
+    ) -> None:
+        self.plan, self.store, self.stop = plan, store, stop
+        self.cluster, self.workers, self.show_progress = cluster, workers, show_progress
+        self.state = digest_inputs(plan)  # before they are read
+        self.batches, self.extracted = read_batches(plan, source)
+        self.ledger = Ledger(store, [job for batch in self.batches for job in batch.jobs])
 
     @property
     def n_results(self) -> int:
@@ -386,7 +375,7 @@ class _PlanRunner:
         table, results = judge_studies(batch.studies, tallies, failing.setdefault)
         for reason in failing.values():
             counting.add_problem(reason)
-        complete = self.ledger.is_complete(self.ledger.find_cells(batch.cells), len(batch))
+        complete = self.ledger.is_complete(batch.cells, len(batch))
         comparison = np.append(self.ledger.ids, -1)[p_numbers]
         table = _mark_second_looks(table, np.append(looks, 0)[p_numbers])
         scored = np.flatnonzero(~(np.isnan(table.score_a) & table.metric.find(failing.__contains__)))

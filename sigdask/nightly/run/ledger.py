@@ -66,32 +66,6 @@ class LedgerEntry:
             yield start, end, total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LedgerCells:
-    """Positions of the counts of results in the ledger: int64 arrays of shape (n_cells,).
-
-    Attributes
-    ----------
-    run
-        The run of trials: the first, or the second that checks it.
-    numbers
-        The comparison's number in the ledger.
-    wanted
-        The number of trials requested.
-    results
-        The result that needs the counts.
-    """
-
-    run: Integers
-    numbers: Integers
-    wanted: Integers
-    results: Integers
-
-    def take(self, selected: Any) -> LedgerCells:
-        """Return some of the cells."""
-        return LedgerCells(*(getattr(self, name)[selected] for name in LedgerCells.__slots__))
-
-
 class Ledger:
     """Trials and exceedances of all comparisons of a plan, in memory and in the store.
 
@@ -147,20 +121,12 @@ class Ledger:
         counts[..., :N_TAILS] = summed.reshape(*numbers.shape, N_TAILS)
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def find_cells(self, cells: Sequence[CountedCells]) -> LedgerCells:
-        """Return the positions of the counts of results in the ledger."""
-        sizes, none = [len(part.index) for part in cells], np.zeros(0, np.int64)
-        jobs = np.array([(part.job.run, part.job.n_trials) for part in cells], np.int64).reshape(-1, 2)
-        run, wanted = np.repeat(jobs, sizes, axis=0).T
-        numbers = np.concatenate([none, *(self.at[part.job][part.row, part.column] for part in cells)])
-        return LedgerCells(run, numbers, wanted, np.concatenate([none, *(part.index for part in cells)]))
-
-    def is_complete(self, cells: LedgerCells, n: int) -> Bools:
-        """Return for each of `n` results whether all trials requested for it are counted; true if it needs none."""
+    def is_complete(self, cells: Sequence[CountedCells], n: int) -> Bools:
+        """Return for each of `n` results whether all trials of its counts are there; true if it needs none."""
         complete = np.ones(n, np.bool_)
-        for run in self.wanted:
-            of_run = cells.take(cells.run == run)
-            complete[of_run.results[self.n_trials[run][of_run.numbers] < of_run.wanted]] = False
+        for part in cells:
+            n_trials = self.n_trials[part.job.run][self.at[part.job][part.row, part.column]]
+            complete[part.index[n_trials < part.job.n_trials]] = False
         return complete
 
     def sum_trials(self) -> tuple[int, int]:

@@ -82,7 +82,7 @@ class Store:
         self._run: PlanRun | None = None
         driver = {"host": socket.gethostname(), "pid": os.getpid(), "since": time.time(), "token": secrets.token_hex(8)}
         self._driver = json.dumps(driver)
-        self.extraction_cache = StoredExtractionCache(self._write)
+        self.extraction_cache = StoredExtractionCache(self.read, self._write)
         with database.transaction() as connection:
             if not check_tables(connection, self.where):
                 create_tables(connection)

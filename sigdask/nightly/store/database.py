@@ -29,7 +29,6 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
-    Float,
     Integer,
     LargeBinary,
     SmallInteger,
@@ -79,8 +78,7 @@ RESULTS = Table(
 
 EXTRACTED = Table(
     "extracted", TABLES,
-    Column("digest", String(40), primary_key=True), Column("used", Float(53), nullable=False, index=True),
-    Column("content", LargeBinary, nullable=False),
+    Column("digest", String(40), primary_key=True), Column("content", LargeBinary, nullable=False),
 )  # fmt: skip
 """The extraction cache."""
 

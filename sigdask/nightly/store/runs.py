@@ -161,6 +161,11 @@ class PlanRun:
     wanted: Count = 0
 
     @property
+    def n_changed(self) -> int:
+        """Number of results that are new, changed or gone."""
+        return int(self.details.get("changed", 0))
+
+    @property
     def rate(self) -> float:
         """Trials per second of this run."""
         seconds = self.updated - self.started

@@ -170,11 +170,10 @@ def read_status(store: str, plan: str | None = None) -> PlanRun:
         return run
 
 
-def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
-    """Return the runs of a plan, latest first, with the number of results that each changed."""
+def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[PlanRun]:
+    """Return the runs of a plan, latest first."""
     with _connect(store) as connection:
-        listed = _list_runs(connection, runs.find_plan(connection, plan), limit)
-        return [(run, int(run.details.get("changed", 0))) for run in listed]
+        return _list_runs(connection, runs.find_plan(connection, plan), limit)
 
 
 def _list_runs(connection: Connection, plan: str, limit: int | None) -> list[PlanRun]:

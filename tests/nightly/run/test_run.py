@@ -350,7 +350,7 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     write_scores(folder / "set0.csv", 6, seed=77)
     run_plan(load_plan(path), cluster="none")
     run_plan(load_plan(path), cluster="none")
-    assert [(record.state, changed) for record, changed in list_runs(str(folder / "night.sqlite"))] == [
+    assert [(record.state, record.n_changed) for record in list_runs(str(folder / "night.sqlite"))] == [
         ("finished", 0), ("finished", 15), ("finished", 15)
     ]  # fmt: skip
     text = call_sigdask("history", path, cwd=folder).stdout

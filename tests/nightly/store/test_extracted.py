@@ -1,13 +1,11 @@
 """Tests of the extraction cache in a store: entries are replaced and bounded, alike in both databases."""
 
-import time
-
 import numpy as np
 import pytest
 from servers import start_postgres
 
 from sigdask.metrics.extraction import pack_statistics, unpack_statistics
-from sigdask.nightly.store import open_store, tallies
+from sigdask.nightly.store import open_store
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +46,9 @@ def test_many_keys_are_many_entries(where):
     assert entries == {f"{k}": b"x" * k for k in range(0, 1200, 2)}
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Return the time of the cache, which tests set."""
-    clock = {"now": time.time()}
-    monkeypatch.setattr(tallies.time, "time", lambda: clock["now"])
-    return clock
-
-
-def test_entries_that_were_not_used_for_longest_make_room(where, clock):
-    keys = [str(k) for k in range(10)]
+def test_a_full_cache_is_emptied_before_more_is_stored(where):
     with open_store(where, "p") as store:
-        store.extraction_cache.most_bytes = 1000
-        for key in keys:
-            clock["now"] += 1
-            store.extraction_cache.put({key: bytes(100)})
-        clock["now"] += 2 * tallies.FRESH_SECONDS
-        assert store.extraction_cache.get(["0"])  # used again
-        store.extraction_cache.put({"x": bytes(100)})
-        assert store.extraction_cache.get([*keys, "x"]).keys() == {"0", "x", *keys[3:]}
+        store.extraction_cache.most_bytes = 1050
+        for key in range(11):
+            store.extraction_cache.put({f"{key}": bytes(100)})
+        assert store.extraction_cache.get([f"{key}" for key in range(11)]).keys() == {"10"}
