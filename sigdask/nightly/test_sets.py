@@ -114,8 +114,8 @@ def digest_state(test_sets: Sequence[TestSet], shared: str) -> str:
     Unknown are folders, URLs, the user's own formats and metrics, and files that changed just now.
     """
     now, texts = time.time_ns(), [shared, repr(test_sets)]
-    if any(map(has_own_code, test_sets)):
-        return ""
+    if any(":" in t.format.partition("=")[0] or any(map(is_address, t.metrics)) for t in test_sets):
+        return ""  # code of the user's own, or options of a format, which may name files
     for path in (path for test_set in test_sets for path in test_set.list_files()):
         try:
             state = path.stat()
@@ -125,11 +125,6 @@ def digest_state(test_sets: Sequence[TestSet], shared: str) -> str:
             return ""
         texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
     return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-def has_own_code(test_set: TestSet) -> bool:
-    """Return whether the format or a metric of a test set may be code of the user's own; own options may name files."""
-    return ":" in test_set.format.partition("=")[0] or any(map(is_address, test_set.metrics))
 
 
 def prepare_set(settings: SelectionOptions, test_set: TestSet) -> tuple[Counts, Study | None]:

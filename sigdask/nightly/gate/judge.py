@@ -23,7 +23,6 @@ from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
     ComparisonKey,
     Evidence,
-    GateContext,
     GateVerdict,
     NonInferior,
     NotWorse,
@@ -70,22 +69,24 @@ def judge_rules(
     InputError
         The results are not sufficient for a rule. The message says why.
     """
-    basis = GateContext.from_rules(rules, table, evidence, runs_per_year)
-    return GateVerdict(tuple(_judge_rule(rule, basis) for rule in rules))
+    sharing = [rule for rule in rules if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None]
+    n_shared = sum(len(select_rows(rule, table, evidence.baselines)) for rule in sharing)
+    evidence = replace(evidence, runs_per_year=runs_per_year, n_shared=n_shared)
+    return GateVerdict(tuple(_judge_rule(rule, table, evidence) for rule in rules))
 
 
-def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
-    covered = list(iter_covered(rule, basis.table, basis.evidence.baselines))
+def _judge_rule(rule: Rule, table: Table, evidence: Evidence) -> RuleVerdict:
+    covered = list(iter_covered(rule, table, evidence.baselines))
     if not covered:
         note = "applies to no comparison, so nothing was shown; `sigdask check` names what the plan's data lack"
         return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, (note,))
     if isinstance(rule, NotWorse):
-        verdict = judge_not_worse(rule, covered, basis)
+        verdict = judge_not_worse(rule, covered, evidence)
     else:
-        verdict = judge_within_margin(rule, covered, basis)
-    baselines = basis.evidence.baselines
-    absent = [key for key in basis.evidence.absent if covers_comparison(rule, key, baselines.get(key[0]))]
-    if dropped := basis.evidence.dropped.get(verdict.name, ()):
+        verdict = judge_within_margin(rule, covered, evidence)
+    baselines = evidence.baselines
+    absent = [key for key in evidence.absent if covers_comparison(rule, key, baselines.get(key[0]))]
+    if dropped := evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
     if absent:  # such baselines fail all rules but `NotWorse`

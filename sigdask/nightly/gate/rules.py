@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
@@ -98,6 +98,10 @@ class Evidence:
         Number of runs in the last 365 days, including this one. Runs with the same inputs one after another are one.
     absent : tuple of Key
         Comparisons that could not be made, because one of the systems lacks the items.
+    runs_per_year : float
+        Runs per year, for the expected number of false alarms.
+    n_shared : int
+        Comparisons of all rules that share the false alarms of a year.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
@@ -107,9 +111,19 @@ class Evidence:
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
     absent: tuple[ComparisonKey, ...] = ()
+    runs_per_year: float = 365.0
+    n_shared: int = 0
+
+    def get_spread(self, result: Result) -> float | None:
+        """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
+        return self.spreads.get(get_key(result))
+
+    def find_first_failure(self, rule: Rule, c: CoveredComparison) -> int | None:
+        """Return the run in which the same outputs failed first, if they failed before."""
+        return self.first_failures.get((format_rule_name(rule), get_key(c.result)))
 
     def __add__(self, other: Evidence) -> Evidence:
-        names = [f.name for f in fields(self) if f.name not in {"n_runs", "absent"}]
+        names = ("baselines", "spreads", "margin_results", "first_failures", "dropped")
         merged: dict[str, Any] = {name: {**getattr(self, name), **getattr(other, name)} for name in names}
         return Evidence(**merged, n_runs=max(self.n_runs, other.n_runs), absent=(*self.absent, *other.absent))
 
@@ -278,46 +292,6 @@ def format_rule_name(rule: Rule) -> str:
         settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"
     setting_texts = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in settings.items()]
     return f"{kind} ({', '.join(setting_texts)})" if setting_texts else kind
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GateContext:
-    """Data and settings on which all rules are judged.
-
-    Attributes
-    ----------
-    table : Table
-        The results.
-    evidence : Evidence
-        Further data that rules need.
-    runs_per_year : float
-        Runs per year, for the expected number of false alarms.
-    n_shared : int
-        Comparisons of all rules that share the false alarms of a year.
-    """
-
-    table: Table
-    evidence: Evidence
-    runs_per_year: float
-    n_shared: int = 0
-
-    @staticmethod
-    def from_rules(rules: Sequence[Rule], table: Table, evidence: Evidence, runs_per_year: float) -> GateContext:
-        """Return the context for some rules, with the number of comparisons that their levels depend on."""
-        n_shared = sum(
-            len(select_rows(rule, table, evidence.baselines))
-            for rule in rules
-            if isinstance(rule, NotWorse) and rule.false_alarms_per_year is not None
-        )
-        return GateContext(table, evidence, runs_per_year, n_shared)
-
-    def get_spread(self, result: Result) -> float | None:
-        """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
-        return self.evidence.spreads.get(get_key(result))
-
-    def find_first_failure(self, rule: Rule, c: CoveredComparison) -> int | None:
-        """Return the run in which the same outputs failed first, if they failed before."""
-        return self.evidence.first_failures.get((format_rule_name(rule), get_key(c.result)))
 
 
 @dataclass(frozen=True, slots=True)

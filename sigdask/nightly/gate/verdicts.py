@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.nightly.gate.rules import (
     POWER,
     CoveredComparison,
-    GateContext,
+    Evidence,
     NonInferior,
     NotWorse,
     RuleFinding,
@@ -32,12 +32,12 @@ from sigdask.statistics.bounds import holm
 from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
 
 
-def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
+def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison], evidence: Evidence) -> RuleVerdict:
     """Return whether every system is shown to be within the margin, with a finding for each."""
-    tests = [_get_margin_result(rule, c, basis) for c in covered]
-    findings = [_build_finding(rule, c, test, basis) for c, test in zip(covered, tests, strict=True)]
+    tests = [_get_margin_result(rule, c, evidence) for c in covered]
+    findings = [_build_finding(rule, c, test, evidence) for c, test in zip(covered, tests, strict=True)]
     powers = [
-        compute_power(rule, test, c.result.n_units, basis.get_spread(c.result))
+        compute_power(rule, test, c.result.n_units, evidence.get_spread(c.result))
         for c, test in zip(covered, tests, strict=True)
     ]
     known_powers = [power for power in powers if power is not None]
@@ -49,24 +49,24 @@ def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison],
         p_value=max(f.p_value for f in findings),
         level=rule.alpha,
         findings=sort_findings(findings),
-        alarms_per_year=basis.runs_per_year * (1 - power),
+        alarms_per_year=evidence.runs_per_year * (1 - power),
         notes=tuple(_describe_power(power, len(known_powers), len(powers))),
         n_doubtful=sum(f.passed and test.is_doubtful for f, test in zip(findings, tests, strict=True)),
     )
 
 
-def _get_margin_result(rule: NonInferior, c: CoveredComparison, basis: GateContext) -> MarginResult:
-    margin_result = basis.evidence.margin_results.get((rule, get_key(c.result)))
+def _get_margin_result(rule: NonInferior, c: CoveredComparison, evidence: Evidence) -> MarginResult:
+    margin_result = evidence.margin_results.get((rule, get_key(c.result)))
     if margin_result is None:
         raise InputError(f"gate: non-inferiority of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
     return margin_result
 
 
-def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, basis: GateContext) -> RuleFinding:
+def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, evidence: Evidence) -> RuleFinding:
     is_whole = test.matched is not None and rule.margin >= test.matched.worth
     passed = test.p_value <= rule.alpha and not is_whole
-    since = None if passed else basis.find_first_failure(rule, c)
-    equal_margin = compute_equal_margin(rule, test, c.result.n_units, basis.get_spread(c.result))
+    since = None if passed else evidence.find_first_failure(rule, c)
+    equal_margin = compute_equal_margin(rule, test, c.result.n_units, evidence.get_spread(c.result))
     standing = f"{'' if passed else 'not '}shown non-inferior to {c.baseline} within {rule.margin:g}"
     p_text = format_p_equals(test.p_value, rule.alpha)
     clauses = [f"{c.system} is {standing} by {describe_scope(c)}: {c.gain:+.4g}, {p_text} ({test.method})"]
@@ -135,18 +135,18 @@ def compute_smallest_p(test: MarginResult, n_units: int) -> float:
     return max(2.0**-n_units, 0.0 if test.n_trials is None else 1 / (test.n_trials + 1))
 
 
-def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
+def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], evidence: Evidence) -> RuleVerdict:
     """Return the verdict on whether any system is significantly worse than its baseline, with a finding for each."""
     if undefined := [c for c in covered if math.isnan(c.gain)]:
         return _fail_undefined(rule, undefined)
     for c in covered:
         r = c.result
         check_direction(r.a, r.b, c.baseline, r.alternative, r.metric, higher_is_better=r.higher_is_better)
-    level = compute_run_level(rule, len(covered), basis.n_shared, basis.runs_per_year)
+    level = compute_run_level(rule, len(covered), evidence.n_shared, evidence.runs_per_year)
     p_values = [float(p) for p in holm([c.result.p_value for c in covered])]
     equal_scores = _adjust_equal_scores(covered, level)
     findings = [
-        _build_loss_finding(rule, c, p, p_equal, level, len(covered), basis)
+        _build_loss_finding(rule, c, p, p_equal, level, len(covered), evidence)
         for c, p, p_equal in zip(covered, p_values, equal_scores, strict=True)
     ]
     losses = [max(f.p_value, f.p_equal_scores or 0.0) for f in findings if f.gain < 0]
@@ -157,8 +157,8 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
         p_value=min(losses, default=1.0),
         level=level,
         findings=sort_findings(findings),
-        alarms_per_year=basis.runs_per_year * level,
-        notes=tuple(_list_notes(rule, basis, level, findings)),
+        alarms_per_year=evidence.runs_per_year * level,
+        notes=tuple(_list_notes(rule, evidence, level, findings)),
         n_blind=_count_blind(findings),
     )
 
@@ -232,15 +232,15 @@ def _build_loss_finding(
     p_equal: float | None,
     level: float,
     n_covered: int,
-    basis: GateContext,
+    evidence: Evidence,
 ) -> RuleFinding:
     rejects = c.is_worse and p <= level
     rejects_equal = rejects if p_equal is None else c.is_worse and p_equal <= level
     recipes = _describe_recipes(c.result, level) if rejects else ""
     failed = rejects and rejects_equal and not recipes
     contested = rejects != rejects_equal or bool(recipes)
-    smallest = compute_detectable_loss(c.result, basis.get_spread(c.result), level / n_covered)
-    since = basis.find_first_failure(rule, c) if failed else None
+    smallest = compute_detectable_loss(c.result, evidence.get_spread(c.result), level / n_covered)
+    since = evidence.find_first_failure(rule, c) if failed else None
     standing = "worse, contested, than" if contested else _describe_standing(c, failed=failed)
     return RuleFinding(
         key=get_key(c.result),
@@ -318,21 +318,21 @@ def _count_blind(findings: Sequence[RuleFinding]) -> int:
     return sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
 
 
-def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
+def _list_notes(rule: NotWorse, evidence: Evidence, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     if rule.false_alarms_per_year is not None:
-        budget = f"{rule.false_alarms_per_year:g} false alarms a year over {basis.runs_per_year:g} runs"
-        if rule.alpha <= rule.false_alarms_per_year / basis.runs_per_year:
+        budget = f"{rule.false_alarms_per_year:g} false alarms a year over {evidence.runs_per_year:g} runs"
+        if rule.alpha <= rule.false_alarms_per_year / evidence.runs_per_year:
             budget = f"alpha {rule.alpha:g}, which is stricter than {budget}"
-        share_text = f" of the gate's {basis.n_shared:,}" if basis.n_shared > len(findings) else ""
+        share_text = f" of the gate's {evidence.n_shared:,}" if evidence.n_shared > len(findings) else ""
         n = f"{len(findings):,}{share_text} comparison{'' if len(findings) == 1 and not share_text else 's'}"
         least = f"; before adjustment the smallest p must be at most {format_lower_limit(level / len(findings))}"
         yield (
             f"this night's level is {format_lower_limit(level)} over {n}: {budget}{least if len(findings) > 1 else ''}"
         )
-        if basis.evidence.n_runs > basis.runs_per_year:
+        if evidence.n_runs > evidence.runs_per_year:
             yield (
-                f"{basis.evidence.n_runs:,} runs with new inputs in the last 365 days, but runs_per_year is "
-                f"{basis.runs_per_year:g}: expect more false alarms than false_alarms_per_year; correct runs_per_year"
+                f"{evidence.n_runs:,} runs with new inputs in the last 365 days, but runs_per_year "
+                f"is {evidence.runs_per_year:g}: expect more alarms than false_alarms_per_year; correct runs_per_year"
             )
     if n_blind := _count_blind(findings):
         yield (

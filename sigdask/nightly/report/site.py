@@ -278,8 +278,9 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("p", [format_p_cell(x, table.alpha) for x in p], is_name=False, is_pinned=True),
         column("verdict", [r.verdict(table.alpha) for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
-    scores = {"a": _round_all(nights.score_a), "b": _round_all(nights.score_b), "p": _round_all(nights.p, 3)}
-    series = {"runs": [run.number for run in nights.runs], "links": links, "alpha": table.alpha, **scores}
+    numbers, values = nights
+    scores = {"a": _round_all(values["score_a"]), "b": _round_all(values["score_b"]), "p": _round_all(values["p"], 3)}
+    series = {"runs": numbers, "links": links, "alpha": table.alpha, **scores}
     left_out = ""
     if len(last) < n_all:
         left_out = f"{len(last):,} of {n_all:,} comparisons, of the gate and changed ones first."

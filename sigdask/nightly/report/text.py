@@ -414,18 +414,16 @@ def write_report(
         report.results,
         title=report.run.plan,
         created=format_now(),
-        inputs={name: _shorten_paths(files, plan.parent) for name, files in inputs.items()},
+        inputs={
+            name: {hide_folders(path, plan.parent): digest for path, digest in files.items()}
+            for name, files in inputs.items()
+        },
         command=shlex.join(["sigdask", "run", plan.name]),
         parts={"plan": build_part(report), **_build_details(report, opened_details)},
         home=home,
         leading=list_failing_sets(report.run.details.get("verdict")),
     )
     write_parts(path, [text])
-
-
-def _shorten_paths(digests: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return digests of files with paths relative to the plan's folder: a page must not show those of the machine."""
-    return {hide_folders(path, folder): digest for path, digest in digests.items()}
 
 
 def _build_details(report: PlanReport, opened_details: Sequence[ComparisonDetails]) -> dict[str, PagePart]:

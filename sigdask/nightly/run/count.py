@@ -297,7 +297,7 @@ class CountRunner:
         """Exclude entries that cannot be counted, and note the reason."""
         for entry in entries:
             entry.left_out = True
-            self.ledger.give_up(entry)
+            self.ledger.wanted[entry.run][entry.numbers] = 0  # none of these comparisons can be counted
         self.add_problem(reason)
 
     def add_problem(self, reason: str) -> None:

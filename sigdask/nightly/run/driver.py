@@ -330,7 +330,7 @@ class _PlanRunner:
         recorded: list[Table] = []
         is_judged = self.n_results <= MAX_REPORTED or not signalled
         is_counted = self.ledger.is_finished
-        if self.stop.reason and not is_counted and not self.ledger.is_begun:
+        if self.stop.reason and not is_counted and not any(n.any() for n in self.ledger.n_trials.values()):
             is_judged = False
         if is_judged:
             looks = self.store.read(find_first_looks, self.plan.name, self.ledger.ids)

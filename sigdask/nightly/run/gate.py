@@ -121,7 +121,8 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
         last_keys = list_keys(last_table.take(select_rows(rule, last_table, baselines)))
         if lost := [key for key in last_keys if key not in current]:
             dropped[name] = lost
-        findings = list_findings(_get_rule_record(last_judged, name))
+        records = [record for record in last_judged.details["verdict"]["rules"] if record["name"] == name]
+        findings = [finding for record in records for finding in list_findings(record)]
         failed = [f for f in findings if not f["passed"] and tuple(f["key"]) in unchanged]
         first_failures |= {(name, tuple(f["key"])): f.get("since") or last_judged.number for f in failed}
     return Evidence(first_failures=first_failures, dropped=dropped, n_runs=_count_runs([*judged_runs, this]))
@@ -131,12 +132,6 @@ def _count_runs(runs: Sequence[PlanRun]) -> int:
     """Return the number of runs in the year before the last of them, which is included; equal neighbours are one."""
     recent = [run for run in runs if run.started >= runs[-1].started - DAYS_PER_YEAR * 86_400]
     return 1 + sum(bool(a.details.get("inputs") != b.details.get("inputs")) for a, b in pairwise(recent))
-
-
-def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:
-    """Return the record of a rule in a run, or an empty mapping."""
-    rules = (run.details.get("verdict") or {}).get("rules", ())
-    return next((rule for rule in rules if rule["name"] == name), {})
 
 
 def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterator[str]:

@@ -137,18 +137,9 @@ class Ledger:
         return int(counted), int(sum(n.sum() for n in wanted.values()))
 
     @property
-    def is_begun(self) -> bool:
-        """Whether any trial is counted."""
-        return any(n.any() for n in self.n_trials.values())
-
-    @property
     def is_finished(self) -> bool:
         """Whether all trials that are still requested are counted, and all exact values."""
         return all((self.n_trials[run] >= wanted).all() for run, wanted in self.wanted.items())
-
-    def give_up(self, entry: LedgerEntry) -> None:
-        """Request no more trials of comparisons that cannot be counted."""
-        self.wanted[entry.run][entry.numbers] = 0
 
     def list_missing(self) -> list[LedgerEntry]:
         """Return the trials still to count, as entries of comparisons that lack the same trials.

@@ -22,7 +22,7 @@ from sigdask.counts.fields import Integers
 from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import ClusterExtraction, Progress
 from sigdask.io import addresses
-from sigdask.metrics.extraction import ExtractedData, LayeredCache, StatisticsSource, extract_statistics, get_user_cache
+from sigdask.metrics.extraction import LayeredCache, StatisticsSource, extract_statistics, get_user_cache
 from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan, TestSet
@@ -124,7 +124,7 @@ def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dic
         prepared[t.name] = extraction.counts, build_study(plan.comparison, t, extraction.counts)
     studies = [({name: counts}, study) for name, (counts, study) in prepared.items() if study is not None]
     return [*_iter_batches(studies)], {
-        t.name: _build_record(extraction)
+        t.name: {"made": {m: list(systems) for m, systems in extraction.made.items()}, "kept": extraction.n_kept}
         for t, extraction in zip(incomplete, extractions, strict=True)
         if extraction.made or extraction.n_kept
     }
@@ -173,11 +173,6 @@ def find_same_run(plan: Plan, store: Store) -> PlanRun | None:
     run = None if has_files or plan.gate is not None else store.read(find_run, plan.name, None)
     is_same = run is not None and run.state == "finished" and run.details.get("state") == (digest_inputs(plan) or None)
     return run if is_same else None
-
-
-def _build_record(extraction: ExtractedData) -> dict[str, Any]:
-    """Return, for the run's record, which systems' outputs were extracted by each metric, and how many were cached."""
-    return {"made": {metric: list(systems) for metric, systems in extraction.made.items()}, "kept": extraction.n_kept}
 
 
 def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:

@@ -238,41 +238,12 @@ def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows
     return apply_frame(frame or {"seed": settings["seed"], "alpha": settings["alpha"]}, table.take(rows))
 
 
-MAX_RUNS = 30
-"""Maximum number of runs that are inspected, the latest ones."""
-
-NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted")
+Nights = tuple[list[int], dict[str, NDArray[np.float64]]]
+"""Numbers of runs, and values of comparisons after each: arrays of shape (n_comparisons, n_runs), NaN for no result."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nights:
-    """Scores and p-values of comparisons after each run: arrays of shape (n_comparisons, n_runs), NaN for no result.
-
-    Attributes
-    ----------
-    runs : tuple of PlanRun
-        Runs that recorded results, in ascending order.
-    n_before : int
-        Number of earlier runs, which are omitted.
-    score_a, score_b, p_value, p_adjusted : float64 array
-        As in `Table`.
-    """
-
-    runs: tuple[PlanRun, ...]
-    n_before: int
-    score_a: NDArray[np.float64]
-    score_b: NDArray[np.float64]
-    p_value: NDArray[np.float64]
-    p_adjusted: NDArray[np.float64]
-
-    @property
-    def p(self) -> NDArray[np.float64]:
-        """P-values that verdicts use: adjusted ones if there are any."""
-        return np.where(np.isnan(self.p_adjusted), self.p_value, self.p_adjusted)
-
-
-def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX_RUNS) -> Nights:
-    """Return the results of these comparisons after each run of a plan, up to a given one.
+def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int) -> Nights:
+    """Return scores and p of comparisons after each run of a plan, up to a given one.
 
     Parameters
     ----------
@@ -283,15 +254,21 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int = MAX
     table : Table
         Comparisons; those of earlier runs are found by test set, subset, unit, systems, metric and alternative.
     limit : int
-        Maximum number of runs to inspect.
+        Maximum number of runs, the latest ones.
+
+    Returns
+    -------
+    Nights
+        Runs that recorded results, in ascending order; `score_a`, `score_b`, and `p`, adjusted if it is.
     """
     with _connect(store) as connection:
         listed = runs.list_runs(connection, run.plan)[::-1]
-        recorded = [earlier for earlier in listed if earlier.number <= run.number and has_results(earlier)]
-        shown = recorded[-limit:]
-        numbers = [earlier.number for earlier in shown]
-        series = results.fetch_series(connection, run.plan, numbers, table, NUMBERS)
-    return Nights(tuple(shown), len(recorded) - len(shown), **series)
+        numbers = [earlier.number for earlier in listed if earlier.number <= run.number and has_results(earlier)]
+        numbers = numbers[-limit:]
+        names = ("score_a", "score_b", "p_value", "p_adjusted")
+        series = results.fetch_series(connection, run.plan, numbers, table, names)
+    p = np.where(np.isnan(series["p_adjusted"]), series["p_value"], series["p_adjusted"])
+    return numbers, {"score_a": series["score_a"], "score_b": series["score_b"], "p": p}
 
 
 def has_results(run: PlanRun) -> bool:
