@@ -79,6 +79,7 @@ class Format:
             raise InputError(f"format {name} needs the gold standard", remedy=f"give {spell('gold', 'FILE')}")
 
 
+@cache
 def _load_function(address: str) -> Any:
     return pkgutil.resolve_name(f"sigdask.formats{address}" if address.startswith(".") else address)
 
