@@ -310,9 +310,9 @@ def resolve_webhook(text: str, _folder: Path) -> str | None:
         )
     except ValueError:
         is_url = False
-    if url and (not is_url or any(c.isspace() for c in url)):
+    if url and (not is_url or not url.isascii() or any(c.isspace() for c in url)):
         found = repr(text) if name is None else f"that of the environment variable {name}"
-        raise InputError(f"found {found}, expected http://HOST/… or https://HOST/…, without a user")
+        raise InputError(f"found {found}, expected http://HOST/… or https://HOST/… in ASCII, without a user")
     return url or None
 
 
