@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from benchmarks import data
@@ -12,15 +14,14 @@ MEAN_RESAMPLES = 10**4
 
 def _prepare_intervals(counts, metric, n_resamples):
     from sigdask.analysis.comparison.intervals import IntervalJobs
-    from sigdask.analysis.comparison.jobs import ComparisonJobs
-    from sigdask.analysis.comparison.pairs import CompareSpec, IntervalSpec
+    from sigdask.analysis.comparison.pairs import CompareSpec, list_comparisons
     from sigdask.execution.run import count_jobs
 
-    spec = CompareSpec(metrics=[metric]).bind_metrics(counts)  # extraction is not timed
-    comparison_jobs = ComparisonJobs.from_spec(counts, spec, second_run=False)
+    comparisons = list_comparisons(counts, CompareSpec([metric], interval="bootstrap"))  # extraction is not timed
 
     def run(n=n_resamples):
-        interval_jobs = IntervalJobs.from_comparisons(comparison_jobs, IntervalSpec("bootstrap", resamples=n))
+        spec = replace(comparisons.spec, resamples=n)
+        interval_jobs = IntervalJobs.from_comparisons(replace(comparisons, spec=spec))
         interval_jobs.build_columns(
             dict(zip(interval_jobs.jobs, count_jobs(interval_jobs.jobs, cluster="none"), strict=True))
         )

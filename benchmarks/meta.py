@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons, list_pairs
+from sigdask.analysis.comparison.pairs import CompareSpec, list_comparisons
 from sigdask.counts import Counts
-from sigdask.metrics import find_metric
 from sigdask.randomization.kernels import limit_blas_threads
-from sigdask.randomization.panels.sums import SwapUnits
 
 N_SYSTEMS, N_SEGMENTS = 15, 100
 TRIALS = 99
@@ -60,9 +58,8 @@ def draw_scores(rng: np.random.Generator, n_metrics: int, effects: tuple[float, 
 def build_panel(counts: Counts, metric: str, unit: str) -> Any:
     """Return the panel of all pairs of metrics."""
     counts = counts.with_unit(unit)
-    units = SwapUnits.from_counts(counts, 0)
-    spec = ComparisonSettings(counts, units, list_pairs(counts, None, None), "randomization", TRIALS)
-    [panel] = list_comparisons(spec, [find_metric(metric).bind(counts)], None).panels
+    spec = CompareSpec([metric], method="randomization", trials=TRIALS)
+    [panel] = list_comparisons(counts, spec).panels
     return panel
 
 

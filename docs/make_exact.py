@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.jobs import plan_jobs
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -96,8 +96,8 @@ def format_p(p: float) -> str:
 def _time_exact(counts: Counts, metrics: Sequence[str]) -> float:
     """Return the CPU seconds of the exact values alone."""
     start = time.process_time()
-    jobs = ComparisonJobs.from_spec(counts, CompareSpec(metrics, method="both"), second_run=False)
-    for job in jobs.jobs:
+    comparisons = plan_jobs(counts, CompareSpec(metrics, method="both"))
+    for job in (part.job for part in comparisons.cells):
         if isinstance(job.panel, ExactPanel):
             job.panel.tally(first=0, n_trials=job.n_trials)
     return time.process_time() - start

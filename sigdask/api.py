@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sigdask import formats
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
 from sigdask.analysis.comparison.pairs import AnyMetric
-from sigdask.analysis.comparison.study import Study, build_specs, prepare_study
+from sigdask.analysis.comparison.study import Study, build_specs, plan_study
 from sigdask.analysis.details import UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, list_group_columns, list_values
@@ -844,13 +844,8 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions) -
     """Return the study of some test sets with the given options."""
     requests = build_specs(test_sets, options)
     extracted = extract_with_options([(counts, spec.find_metrics(counts)) for counts, spec in requests], options)
-    return prepare_study(
-        [(counts, spec, options["alternative"]) for counts, (_, spec) in zip(extracted, requests, strict=True)],
-        alpha=options["alpha"],
-        adjust=options["adjust"],
-        together=options["together"],
-        second_run=options["second_run"],
-    )
+    specs = [(counts, spec) for counts, (_, spec) in zip(extracted, requests, strict=True)]
+    return plan_study(specs, adjust=options["adjust"], together=options["together"])
 
 
 def _compute_results(study: Study, options: SelectionOptions) -> Results:

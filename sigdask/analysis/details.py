@@ -10,22 +10,19 @@ Tables of units have both systems' scores on every unit, and the contribution of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import islice
-from operator import eq
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.nesting import sum_units
-from sigdask.analysis.comparison.pairs import ComparisonSettings
+from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
@@ -113,43 +110,33 @@ class NullDistribution:
     histogram: EqualWidthBars
 
 
-def iter_null_distributions(
-    panel: PairPanel, rows: Integers, column: int, tails: Sequence[int], n_requested: Integers
-) -> Iterator[NullDistribution]:
-    """Yield the null distribution of the difference of each of some pairs, under one metric of a panel.
+def draw_null_distribution(panel: PairPanel, row: int, column: int, tail: int, n_asked: int) -> NullDistribution:
+    """Return the null distribution of the difference of a pair under one metric, the same on any machine.
 
     Parameters
     ----------
     panel : Panel or RescoredPanel
         The panel that was counted.
-    rows, column
-        Indices of the pairs and of the metric in the panel.
-    tails : sequence of int
-        The tail of each pair's alternative.
-    n_requested : int64 array, shape (n_rows,)
-        Requested trials of each pair.
+    row, column
+        The pair and the metric in the panel.
+    tail : int
+        The tail of the alternative.
+    n_asked : int
+        Requested trials.
     """
-    n_arrangements = 1 << np.minimum(panel.n_discordant[rows, column], 40)
-    for row, tail, n_all, n_asked in zip(
-        rows.tolist(), tails, n_arrangements.tolist(), n_requested.tolist(), strict=True
-    ):
-        n_trials = choose_trials(panel, column, n_asked)
-        if is_whole := n_all <= n_trials:
-            [swapped] = iter_differences(panel.build_enumeration(row, column), n_trials=n_all)
-        else:
-            [swapped] = iter_differences(panel.select([row], [column]), n_trials=min(n_trials, n_asked))
-        is_extreme = swapped.extreme[:, tail]
-        histogram = EqualWidthBars.from_values(swapped.differences, is_extreme)
-        n_extreme = int(np.count_nonzero(is_extreme))
-        yield NullDistribution(swapped.observed, len(is_extreme), n_extreme, is_whole, histogram)
-
-
-def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
-    """Return the maximum number of trials to draw for a pair's null distribution, the same on any machine."""
     if not isinstance(panel, Panel | PresencePanel):
-        return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
-    size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
-    return int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
+        most = max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
+    else:
+        size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
+        most = int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
+    n_arrangements = 1 << min(int(panel.n_discordant[row, column]), 40)
+    if is_whole := n_arrangements <= most:
+        [swapped] = iter_differences(panel.build_enumeration(row, column), n_trials=n_arrangements)
+    else:
+        [swapped] = iter_differences(panel.select([row], [column]), n_trials=min(most, n_asked))
+    is_extreme = swapped.extreme[:, tail]
+    histogram = EqualWidthBars.from_values(swapped.differences, is_extreme)
+    return NullDistribution(swapped.observed, len(is_extreme), int(is_extreme.sum()), is_whole, histogram)
 
 
 MAX_ITEMS = 3
@@ -216,23 +203,23 @@ class UnitIndex:
 
     Attributes
     ----------
-    spec : ComparisonSettings
-        The test set, and its swapped units.
+    comparisons : Comparisons
+        The comparisons of the test set by its swapped units.
     """
 
-    spec: ComparisonSettings
+    comparisons: Comparisons
 
     @cached_property
     def _items_by_unit(self) -> tuple[Integers, Integers]:
         """Items ordered by unit, and the index at which the items of each unit begin."""
-        units = self.spec.units
+        units = self.comparisons.units
         order = np.argsort(units.index, kind="stable")
         return order, np.searchsorted(units.index[order], np.arange(units.n_units + 1))
 
     @property
     def counts(self) -> Counts:
         """The test set."""
-        return self.spec.counts
+        return self.comparisons.counts
 
     def list_details(
         self, selection: UnitSelection, addresses: Iterable[int], scores: Floats
@@ -258,7 +245,7 @@ class UnitIndex:
     @cached_property
     def names(self) -> Sequence[str]:
         """The name of each unit, by its address."""
-        counts, units = self.counts, self.spec.units
+        counts, units = self.counts, self.comparisons.units
         if counts.unit == "item" and counts.ids is None:
             return [str(k + 1) for k in range(units.n_units)]
         first = np.zeros(units.n_units, np.int64)
@@ -283,7 +270,7 @@ class UnitIndex:
         self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None
     ) -> tuple[Integers, Integers, Floats, Floats, str, str]:
         """Return addresses, sizes, scores and contributions of units, in the order of the data, with kind and note."""
-        counts, units = self.counts, self.spec.units
+        counts, units = self.counts, self.comparisons.units
         items = counts.in_common(pair, mask, metric.held)
         addresses, first, index, sizes = np.unique(units.index[items], True, True, True)
         order = np.argsort(first)
@@ -474,98 +461,45 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     rows : int64 array, shape (n_rows,)
         Rows to open, in the requested order.
     """
-    selected = table.take(rows)
-    set_index, indices = find_positions(study, selected)
-    groups: list[_PanelComparisons] = []
-    for k, analysis in enumerate(study.analyses):
-        inside = np.flatnonzero(set_index == k)
-        comparisons, unit_index, own = analysis.main.comparisons, UnitIndex(analysis.main.spec), indices[inside]
-        for group in group_rows(number_rows(comparisons.panel[own], comparisons.column[own])):
-            rows_of_group = inside[group]
-            parts = selected.take(rows_of_group), rows[rows_of_group], indices[rows_of_group]
-            groups.append(_PanelComparisons(analysis.main, unit_index, *parts))
-    details = [entry for group in groups for entry in group.iter_details()]
-    by_row = {entry.row: entry for entry in details}
-    return tuple(by_row[row] for row in rows.tolist() if row in by_row)
+    details = []
+    for analysis in study.analyses:
+        comparisons, unit_index = analysis.main, UnitIndex(analysis.main)
+        for row in rows.tolist():
+            if (index := _find_comparison(comparisons, table, row)) is not None:
+                with suppress(InputError):  # a metric of whole outputs gave no score, as the results say
+                    details.append(_open_comparison(unit_index, index, row, table.alternative[row]))
+    order = {row: k for k, row in enumerate(rows.tolist())}
+    return tuple(sorted(details, key=lambda entry: order[entry.row]))
 
 
-def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
-    """Return, for each result, the index of its test set and of its comparison in a study; -1 if not found."""
-    set_index, indices = np.full((2, len(table)), -1, np.int64)
-    for s, analysis in enumerate(study.analyses):
-        comparisons = analysis.main.comparisons
-        systems, metrics = comparisons.counts.systems, [metric.name for metric in comparisons.metrics]
-        for k in range(len(table)):
-            if table.test_set[k] == comparisons.counts.name:
-                fits = _match_code(comparisons.a, systems, table.a[k]) & _match_code(comparisons.b, systems, table.b[k])
-                fits &= _match_code(comparisons.metric, metrics, table.metric[k])
-                column, value = table["subset.column"][k], table["subset.value"][k]
-                fits &= comparisons.subset.find(partial(eq, Subset(column, value) if column else None))
-                for index in np.flatnonzero(fits)[:1]:
-                    set_index[k], indices[k] = s, index
-    return set_index, indices
+def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | None:
+    """Return the index of the comparison of a result; None if it is not among these."""
+    c = comparisons
+    sides = ((c.a, table.a[row]), (c.b, table.b[row]))
+    metrics, column = [metric.name for metric in c.metrics], table["subset.column"][row]
+    subset = Subset(column, table["subset.value"][row]) if column else None
+    if table.test_set[row] != c.counts.name or subset not in c.subset.values:
+        return None
+    fits = c.subset.codes == c.subset.values.index(subset)
+    names = [(codes, c.counts.systems, name) for codes, name in sides]
+    for codes, values, name in (*names, (c.metric, metrics, table.metric[row])):
+        fits = fits & (codes == (values.index(name) if name in values else -1))
+    return next(iter(np.flatnonzero(fits).tolist()), None)
 
 
-def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> Bools:
-    """Return which of the codes stand for the given value."""
-    return np.asarray(codes == (values.index(value) if value in values else -1))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PanelComparisons:
-    """Comparisons of one panel under one metric.
-
-    Attributes
-    ----------
-    jobs : ComparisonJobs
-        The jobs that they belong to.
-    unit_index : UnitIndex
-        Its units.
-    table : Table
-        Their results.
-    rows, indices : int64 array, shape (n,)
-        Their rows in the whole table, and their indices among the comparisons of the same kind of unit.
-    """
-
-    jobs: ComparisonJobs
-    unit_index: UnitIndex
-    table: Table
-    rows: Integers
-    indices: Integers
-
-    @property
-    def panel(self) -> PairPanel:
-        """The panel that was counted."""
-        panel = self.jobs.comparisons.get_panel(self.indices[0])
-        assert isinstance(panel, PairPanel)
-        return panel
-
-    @property
-    def position(self) -> tuple[Integers, int]:
-        """Rows of the comparisons in the panel, shape (n,), and their column."""
-        comparisons = self.jobs.comparisons
-        return comparisons.row[self.indices].astype(np.int64), int(comparisons.column[self.indices[0]])
-
-    def iter_details(self) -> Iterator[ComparisonDetails]:
-        """Yield the details of each comparison."""
-        (panel_rows, column), panel, comparisons = self.position, self.panel, self.jobs.comparisons
-        tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
-        n_requested = comparisons.n_trials[self.indices]
-        distributions = iter_null_distributions(panel, panel_rows, column, tails, n_requested)
-        entries = zip(distributions, panel_rows.tolist(), self.indices.tolist(), strict=True)
-        try:
-            for k, (null, row, index) in enumerate(entries):
-                shares = None
-                deciding: tuple[UnitDetails, ...] = ()
-                if isinstance(panel, Panel | PresencePanel) and not isinstance(panel, DecisionPanel):
-                    shares = UnitShares.from_panel(panel, row, column)
-                    pair = int(comparisons.a[index]), int(comparisons.b[index])
-                    selection = pair, comparisons.get_metric(index), comparisons.get_mask(index)
-                    deciding = self.unit_index.list_details(selection, shares.addresses, shares.scores)
-                parts = (null, shares, deciding, self.unit_index.field_names)
-                yield ComparisonDetails(int(self.rows[k]), self.table.alternative[k], *parts)
-        except InputError:  # a metric of whole outputs gave no score, as the results say
-            return
+def _open_comparison(unit_index: UnitIndex, index: int, row: int, alternative: str) -> ComparisonDetails:
+    comparisons = unit_index.comparisons
+    panel, place, column = comparisons.get_panel(index), int(comparisons.row[index]), int(comparisons.column[index])
+    assert isinstance(panel, PairPanel)
+    null = draw_null_distribution(panel, place, column, TAILS.index(alternative), int(comparisons.n_trials[index]))
+    shares: UnitShares | None = None
+    deciding: tuple[UnitDetails, ...] = ()
+    if isinstance(panel, Panel | PresencePanel) and not isinstance(panel, DecisionPanel):
+        shares = UnitShares.from_panel(panel, place, column)
+        pair = int(comparisons.a[index]), int(comparisons.b[index])
+        selection = pair, comparisons.get_metric(index), comparisons.get_mask(index)
+        deciding = unit_index.list_details(selection, shares.addresses, shares.scores)
+    return ComparisonDetails(row, alternative, null, shares, deciding, unit_index.field_names)
 
 
 MAX_FOR_ALL = 20
@@ -610,9 +544,6 @@ NO_SUMS = "this metric is not computed from sums over units"
 """Reason why units have no contributions."""
 
 
-UnitData = tuple[ComparisonSettings, tuple[AnyBound, ...], tuple[Subset | None, ...], tuple[Bools | None, ...]]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitTables:
     """The data needed to score single units of compared systems, without panels.
@@ -621,11 +552,11 @@ class UnitTables:
 
     Attributes
     ----------
-    test_sets : tuple of UnitData
-        Data of each test set, its bound metrics, its subsets and their items.
+    sets : tuple of Comparisons
+        The comparisons of each test set, without panels and jobs.
     """
 
-    test_sets: tuple[UnitData, ...]
+    sets: tuple[Comparisons, ...]
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Pickle as None."""
@@ -634,8 +565,7 @@ class UnitTables:
     @staticmethod
     def from_study(study: Study) -> UnitTables:
         """Return the unit tables of a study."""
-        sets = ((analysis.main.spec, analysis.main.comparisons) for analysis in study.analyses)
-        return UnitTables(tuple((spec, c.metrics, c.subset.values, c.masks) for spec, c in sets))
+        return UnitTables(tuple(replace(analysis.main, panels=(), cells=[]) for analysis in study.analyses))
 
     def iter_scores(
         self,
@@ -654,18 +584,18 @@ class UnitTables:
         metric, test_set, subset : str, optional
             Selection. By default all.
         """
-        for spec, metrics, subsets, masks in self.test_sets:
-            counts = spec.counts
+        for comparisons in self.sets:
+            counts = comparisons.counts
             if test_set not in {None, counts.name}:
                 continue
-            pairs = spec.pairs.tolist()
+            pairs = comparisons.pairs.tolist()
             if pair is not None:
                 pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
-            table = UnitIndex(spec)
-            for value, mask in zip(subsets, masks, strict=True):
+            table = UnitIndex(comparisons)
+            for value, mask in zip(comparisons.subset.values, comparisons.masks, strict=True):
                 if subset is not None and (value is None or value.value != subset):
                     continue
                 for a, b in pairs:
-                    for bound in metrics:
+                    for bound in comparisons.metrics:
                         if metric in {None, bound.name}:
                             yield from table.iter_scores((a, b), bound, value, mask)

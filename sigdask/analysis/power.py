@@ -17,8 +17,8 @@ import numpy as np
 import scipy
 
 from sigdask.analysis.comparison.nesting import find_coarsest
-from sigdask.analysis.comparison.pairs import CompareSpec, list_pairs
-from sigdask.analysis.comparison.study import SetAnalysis, build_specs
+from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_pairs
+from sigdask.analysis.comparison.study import build_specs, plan_set
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.counts.texts import ScopeNote
@@ -592,10 +592,10 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Obser
     units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
     if not len(pairs):
         raise InputError("power needs at least two systems", remedy="give another file or column")
-    for metric in spec.bind_metrics(counts).metrics:
+    for metric in (bind_metric(m, counts) for m in spec.find_metrics(counts)):
         if not isinstance(metric, BoundMetric):
             raise InputError(
-                f"metric {metric if isinstance(metric, str) else metric.name}: power needs a metric that is "
+                f"metric {metric.name}: power needs a metric that is "
                 "computed from sums over items. Metrics of agreement with people, of sets, and functions of whole "
                 "outputs are not"
             )
@@ -614,7 +614,7 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Obser
 def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Iterator[str]:
     """Yield a warning for each coarser column within which differences are correlated, as in `compare`."""
     if counts.groups:
-        for note in SetAnalysis.from_spec(counts, spec, alpha=alpha, second_run=False).notes:
+        for note in plan_set(counts, replace(spec, alpha=alpha, second_run=False)).notes:
             if note.kind == "dependence":
                 yield ScopeNote(f"the answer below is too optimistic: {note.text}")
 

@@ -366,8 +366,7 @@ class Lattice:
         as float32.
     is_coarse : bool
         Whether some scores of the two systems differ by less than the step. Such a difference counts as one step in its
-        own direction, so that no unit is lost. Ties are wide: sampled p-values are upper bounds, and exact ones are
-        counted in fractions (`as_fraction`).
+        own direction, so that no unit is lost. Ties are wide, so p-values are sampled and are upper bounds.
     """
 
     digits: int | None = None

@@ -6,13 +6,13 @@ import hashlib
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sigdask import formats
 from sigdask.analysis.comparison.pairs import CompareSpec
-from sigdask.analysis.comparison.study import Study, prepare_study
+from sigdask.analysis.comparison.study import Study, plan_study
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.interface import use_interface
@@ -89,12 +89,9 @@ def build_study(settings: SelectionOptions, test_set: TestSet, counts: Counts, m
     metrics : sequence, optional
         Metrics, instead of the test set's own.
     """
-    return prepare_study(
-        [(counts, build_spec(test_set, counts, metrics), test_set.comparison["alternative"])],
-        alpha=settings["alpha"],
-        adjust=settings["adjust"],
-        second_run=settings["second_run"],
-    )
+    spec = build_spec(test_set, counts, metrics)
+    spec = replace(spec, alpha=settings["alpha"], second_run=settings["second_run"])
+    return plan_study([(counts, spec)], adjust=settings["adjust"])
 
 
 def build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:

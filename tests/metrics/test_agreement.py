@@ -12,7 +12,7 @@ from command import call_sigdask
 from scipy import stats
 
 import sigdask
-from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons, list_pairs
+from sigdask.analysis.comparison.pairs import CompareSpec, list_comparisons
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -129,11 +129,7 @@ def make_data(n_systems=6, n_segments=9, n_sets=2, n_metrics=3, seed=0, share=0.
 
 def build_panel(counts, metric, unit="item"):
     counts = counts.with_unit(unit)
-    bound = find_metric(metric).bind(counts)
-    spec = ComparisonSettings(
-        counts, SwapUnits.from_counts(counts, 1), list_pairs(counts, None, None), "auto", None, seed=1
-    )
-    [panel] = list_comparisons(spec, [bound], None).panels
+    [panel] = list_comparisons(counts, CompareSpec([metric], seed=1)).panels
     return panel
 
 

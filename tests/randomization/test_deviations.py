@@ -6,19 +6,17 @@ from gate_helpers import gather
 from scipy import stats
 
 from sigdask.analysis.comparison.margins import compute_normal_p, shift_scores
-from sigdask.analysis.comparison.pairs import ComparisonSettings, list_comparisons
+from sigdask.analysis.comparison.pairs import CompareSpec, list_comparisons
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.metrics import black_box, find_metric, metric
 from sigdask.nightly.gate.rules import NonInferior, get_key
 from sigdask.randomization.panels import scored_sums as deviations
-from sigdask.randomization.panels.sums import SwapUnits
 
 
 def list_panels(counts, *names):
-    spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, 0), np.array([[0, 1]]), "randomization", None)
-    c = list_comparisons(spec, [find_metric(n) if isinstance(n, str) else n for n in names], None)
+    c = list_comparisons(counts, CompareSpec(names, [counts.systems[:2]], method="randomization"))
     return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
 
@@ -137,10 +135,8 @@ def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
     x = {"bits": rng.random((300, 9)) < 0.4, "decimals": np.round(rng.lognormal(size=(300, 9)), 3) + 100,
          "large": rng.integers(0, 2**40, (300, 9))}[values]  # fmt: skip
     counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
-    spec = ComparisonSettings(
-        counts, SwapUnits.from_counts(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None
-    )
-    [panel] = list_comparisons(spec, [find_metric("mean")], None).panels
+    pairs = [(f"s{i}", f"s{j}") for i in range(9) for j in range(i)]
+    [panel] = list_comparisons(counts, CompareSpec(["mean"], pairs)).panels
     together = deviations.sum_powers_by_products(panel, 0, None, exact=True)
     assert (together is None) == (values == "large")
     alone = [deviations.compute_swap_deviations(panel, 0, [row])[0] for row in range(36)]

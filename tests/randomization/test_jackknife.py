@@ -8,14 +8,12 @@ from scipy import stats
 import sigdask
 from sigdask import Counts, compare_all
 from sigdask.analysis.comparison.equal_scores import build_bootstrap
-from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.jobs import JoinedComparisons, plan_jobs
 from sigdask.analysis.comparison.pairs import CompareSpec
 
 
 def build_family(counts, metric):
-    spec = CompareSpec(metrics=[metric]).bind_metrics(counts)
-    jobs = ComparisonJobs.from_spec(counts, spec, second_run=False)
-    return build_bootstrap(FamilyComparisons.from_jobs(jobs), "two-sided")
+    return build_bootstrap(JoinedComparisons.from_sets(plan_jobs(counts, CompareSpec([metric]))), "two-sided")
 
 
 def draw_numbers(n, seed=2):

@@ -23,7 +23,7 @@ from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.sums import Panel, SwapUnits
+from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling import compute_binary_size
 from sigdask.results.columns import CodedColumn, Columns, join_columns, take_rows
 from sigdask.statistics.classical import (
@@ -207,8 +207,7 @@ class MatchedComparisons:
         They are divided by a power of two above the largest item, so that squares stay within range.
         """
         assert isinstance(self.metric, BoundMetric)
-        units = SwapUnits.from_counts(self.comparisons.counts, 0)  # units do not depend on the seed
-        _, index = np.unique(units.index[self.items], return_inverse=True)
+        _, index = np.unique(self.comparisons.units.index[self.items], return_inverse=True)
         size = compute_binary_size(np.array([np.abs(above).max(initial=0.0) for above, _ in self.iter_ratios()]))
         step = max(1, MAX_SUMS // max(len(self.items) * len(self.metric.fields), 1))
         blocks: list[Floats] = []
@@ -409,18 +408,9 @@ NOT_A_MEAN = "does not apply: the denominator depends on the system, so the scor
 NOT_RIGHT_OR_WRONG = "does not apply: it needs items that are right or wrong (scores of 0 and 1)"
 
 
-def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) -> tuple[Columns, ...]:
-    """Return the results of some classical tests of all comparisons.
-
-    Parameters
-    ----------
-    comparisons : Comparisons
-        Comparisons of one test set, by swaps of the requested unit.
-    names : sequence of str
-        The tests, in their order.
-    alternative : {"two-sided", "greater", "less"}
-        Sign of score_a - score_b under the alternative.
-    """
+def run_tests(comparisons: Comparisons) -> tuple[Columns, ...]:
+    """Return the results of the requested classical tests of all comparisons of a test set, in their order."""
+    names, alternative = comparisons.spec.tests, comparisons.spec.alternative
     if not names or not len(comparisons):
         return ()
     groups = [*iter_matched(comparisons)]

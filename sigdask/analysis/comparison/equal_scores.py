@@ -17,7 +17,7 @@ from typing import cast
 import numpy as np
 
 from sigdask.analysis.comparison.intervals import are_matched
-from sigdask.analysis.comparison.jobs import FamilyComparisons
+from sigdask.analysis.comparison.jobs import JoinedComparisons
 from sigdask.analysis.comparison.pairs import Comparisons, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
@@ -86,7 +86,7 @@ class EqualScoreTest:
 
     @staticmethod
     def build(
-        method: Adjust, comparisons: FamilyComparisons, alternative: Alternative, *, with_intervals: bool
+        method: Adjust, comparisons: JoinedComparisons, alternative: Alternative, *, with_intervals: bool
     ) -> EqualScoreTest:
         """Return the test of comparisons, whose resamples also give simultaneous intervals if these are wanted."""
         reason = _find_reasons(comparisons)
@@ -99,7 +99,7 @@ class EqualScoreTest:
         return EqualScoreTest(method, reason, rows, Job(family, n, label=f"resamples of {len(rows)} comparisons"))
 
     @staticmethod
-    def build_across(comparisons: FamilyComparisons, members: Integers, alternative: Alternative) -> EqualScoreTest:
+    def build_across(comparisons: JoinedComparisons, members: Integers, alternative: Alternative) -> EqualScoreTest:
         """Return the test of mean differences over several test sets, from the comparisons of each hypothesis."""
         family = build_bootstrap(comparisons, alternative, members)
         n, rows = len(members), np.arange(len(members))
@@ -152,7 +152,7 @@ class EqualScoreTest:
         return own, enforce_step_down(joint, self.family.order)
 
 
-def _find_reasons(comparisons: FamilyComparisons) -> Integers:
+def _find_reasons(comparisons: JoinedComparisons) -> Integers:
     """Return why each comparison needs or has no test, as an index in `REASONS`."""
     panel, row, column = comparisons.panel, comparisons.get_column("row"), comparisons.get_column("column")
     reason, panels = np.full(len(comparisons), MADE), comparisons.panels
@@ -234,13 +234,13 @@ def _extract_verdicts(table: Table) -> ComparisonVerdicts:
 
 
 def build_bootstrap(
-    comparisons: FamilyComparisons, alternative: Alternative, parts: Integers | None = None, *, has_cells: bool = False
+    comparisons: JoinedComparisons, alternative: Alternative, parts: Integers | None = None, *, has_cells: bool = False
 ) -> StudentisedBootstrap:
     """Return the studentised bootstrap of comparisons, on panels that include concordant units.
 
     Parameters
     ----------
-    comparisons : FamilyComparisons
+    comparisons : JoinedComparisons
         The comparisons.
     alternative : str
         Alternative of all comparisons.
@@ -254,17 +254,17 @@ def build_bootstrap(
     panel, row, column = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     panels: list[ComparedPanel] = []
     for k in np.unique(comparisons.set_index).tolist():
-        jobs, in_set = comparisons.comparison_jobs[k], comparisons.set_index == k
-        set_panels, *positions = build_full_panels(jobs.spec, jobs.comparisons)
+        in_set = comparisons.set_index == k
+        set_panels, *positions = build_full_panels(comparisons.sets[k])
         for target, values in zip((panel, row, column), positions, strict=True):
             target[in_set] = values[comparisons.row[in_set]]
         panel[in_set] += n_before
         panels, n_before = panels + set_panels, n_before + len(set_panels)
     member_index = number_rows(panel, column)
-    first_rows = [set_panels[0] for set_panels in group_rows(member_index)]
+    first_rows = [member_rows[0] for member_rows in group_rows(member_index)]
     weight = 1 / parts.shape[1]
     members = tuple(FamilyMember(_get_contributions(panels[panel[k]]), int(column[k]), weight) for k in first_rows)
-    n_units = tuple(comparisons.comparison_jobs[comparisons.set_index[k]].spec.units.n_units for k in first_rows)
+    n_units = tuple(comparisons.sets[comparisons.set_index[k]].units.n_units for k in first_rows)
     places = np.column_stack([member_index, row])[parts]
     family = MaxTFamily(members, places, SIDES[alternative])
     return StudentisedBootstrap(family, n_units, has_cells)

@@ -6,6 +6,7 @@ become problems: how much each unit's swap changes the difference.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
@@ -13,7 +14,7 @@ from itertools import repeat
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
@@ -30,7 +31,6 @@ from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import EXACT_UP_TO, sign_test
 from sigdask.statistics.exact import (
     CLOSE_SHARE,
-    ChosenMethod,
     EnumeratedScore,
     MethodLimits,
     NoMethod,
@@ -40,7 +40,7 @@ from sigdask.statistics.exact import (
     binomials,
 )
 from sigdask.statistics.exact.problems import MAX_ESTIMATE
-from sigdask.text import format_count, format_duration
+from sigdask.text import format_count
 
 SWAPPED_SLACK = 2
 """Slack of a shuffled difference in steps. It differs from the observed one by twice the sum over swapped units."""
@@ -57,10 +57,7 @@ def _iter_pair_problems(panel: Panel, column: int, rows: Integers) -> Iterator[P
             yield SumProblem(changes[changes != 0], SWAPPED_SLACK * int(panel.slack[row, column]))
             continue
         if panel.is_approximate(column):
-            yield (
-                "the scores have so many digits that their sums are rounded, so it is computed exactly only up to 20 "
-                "discordant units"
-            )
+            yield "the scores have so many digits that their sums are rounded, so p can only be sampled or enumerated"
             continue
         form, changes, totals = metric.form, changes[changes.any(axis=1)], panel.totals[[i, j]][:, fields]
         lattices = tuple(panel.lattices[f] for f in fields)
@@ -76,7 +73,10 @@ ExactMethod = tuple[str, str]
 GUARANTEED = ("exact", "certified")
 """Guarantees with which an exact value counts as p."""
 
-ENUMERATION: ExactMethod = ("enumeration", "exact")
+METHODS: tuple[ExactMethod | None, ...] = (
+    None, ("enumeration", "exact"), ("binomial", "exact"), ("binomial", "certified"),
+)  # fmt: skip
+"""Methods that need no job of their own, with their guarantees."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,17 +95,6 @@ class ExactValues:
     high: Floats
     by: CodedColumn[ExactMethod | None]
 
-    @staticmethod
-    def from_shares(share: Floats) -> ExactValues:
-        """Return exact p-values from the shares of extreme arrangements; NaN where arrangements were not enumerated."""
-        return ExactValues(share, share, CodedColumn((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
-
-    def where(self, mask: Bools, other: ExactValues) -> ExactValues:
-        """Return these values where `mask` is true, and the values of `other` elsewhere."""
-        codes = np.where(mask, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
-        methods = CodedColumn(codes, (*self.by.values, *other.by.values))
-        return ExactValues(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high), methods)
-
     @property
     def is_p(self) -> Bools:
         """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
@@ -117,30 +106,49 @@ def _can_be_p(low: Floats, high: Floats, is_guaranteed: Bools) -> Bools:
     return np.asarray(is_guaranteed & ((high - low < CLOSE_SHARE * high) | (high == low)))
 
 
-METHODS: tuple[ExactMethod | None, ...] = (None, ("binomial", "exact"), ("binomial", "certified"))
+def read_exact_values(
+    shares: Floats, signs: Integers, cells: Iterable[CountedCells], tallies: Tallies, tail: int
+) -> ExactValues:
+    """Return the exact p-values for one tail.
 
-
-def compute_binomial_values(signs: Integers, tail: int) -> ExactValues:
-    """Return the exact p-values of the sign test for wins and losses, shape (n, 2); NaN where these are -1.
+    Parameters
+    ----------
+    shares : float64 array, shape (n,)
+        Shares of extreme arrangements; NaN where these were not enumerated.
+    signs : int64 array, shape (n, 2)
+        Wins and losses where p is a binomial tail, -1 elsewhere.
+    cells : iterable of CountedCells
+        Jobs of other exact p-values.
+    tallies, tail
+        Their tallies, and the index of the tail.
 
     Examples
     --------
-    >>> compute_binomial_values(np.array([[12, 3], [-1, -1]]), TAILS.index("two-sided")).high.tolist()
+    >>> unknown, signs = np.full(2, np.nan), np.array([[12, 3], [-1, -1]])
+    >>> read_exact_values(unknown, signs, [], {}, TAILS.index("two-sided")).high.tolist()
     [0.03515625, nan]
     """
-    n = len(signs)
-    low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
+    low, high, codes = shares.copy(), shares.copy(), (~np.isnan(shares)).astype(np.int32)
+    values: dict[ExactMethod | None, int] = {method: k for k, method in enumerate(METHODS)}
+    for part in cells:
+        panel = part.job.panel
+        assert isinstance(panel, ExactPanel)
+        limits = panel.compute_limits(tallies[part.job])
+        if not np.isnan(limits).any():
+            low[part.index], high[part.index] = limits[tail]
+            key = panel.chosen.method, panel.get_guarantee(limits)
+            codes[part.index] = values.setdefault(key, len(values))
     total = signs.sum(axis=1)
     is_small = (total >= 0) & (total <= EXACT_UP_TO)
     low[is_small] = high[is_small] = sign_test(signs[is_small, 0], signs[is_small, 1], TAILS[tail])
-    codes[is_small] = 1
+    codes[is_small] = METHODS.index(("binomial", "exact"))
     large = np.flatnonzero(total > EXACT_UP_TO)
     for group in group_rows(number_rows(*signs[large].T)):
         rows = large[group]
         wins, losses = signs[rows[0]].tolist()
-        low[rows], high[rows] = compute_limits(wins, losses, tail)
-        codes[rows] = 1 if low[rows[0]] == high[rows[0]] else 2
-    return ExactValues(low, high, CodedColumn(codes, METHODS))
+        ends = low[rows], high[rows] = compute_limits(wins, losses, tail)
+        codes[rows] = METHODS.index(("binomial", "exact" if ends[0] == ends[1] else "certified"))
+    return ExactValues(low, high, CodedColumn(codes, tuple(values)))
 
 
 def compute_limits(wins: int, losses: int, tail: int) -> tuple[float, float]:
@@ -170,19 +178,10 @@ OPERATIONS_A_TAIL = 10**5
 """Cost of a binomial tail that is not summed on columns, in operations."""
 
 
-def list_exact_jobs(
-    comparisons: Comparisons, method: Method, seconds: float | None
-) -> tuple[Integers, list[CountedCells]]:
+def list_exact_jobs(comparisons: Comparisons) -> tuple[Integers, list[CountedCells]]:
     """Return the signs of binomial tails and the jobs of exact p-values, of comparisons that are not enumerated.
 
-    Parameters
-    ----------
-    comparisons : Comparisons
-        Comparisons with one kind of unit.
-    method : str
-        auto: all sampled comparisons of a metric, or none; both: those that are feasible; exact: all.
-    seconds : float or None
-        Limit of the estimated seconds of one core for all exact p-values of a metric; None for the defaults.
+    By method auto these are all sampled comparisons of a metric, or none; by both, those that are feasible.
 
     Returns
     -------
@@ -194,108 +193,69 @@ def list_exact_jobs(
     InputError
         Some comparison has no exact p within the limits, and only exact p-values were requested.
     """
-    signs: Integers = np.broadcast_to(np.int64(-1), (len(comparisons), 2))
-    cells: list[CountedCells] = []
-    if method == "randomization":
+    c, cells = comparisons, list[CountedCells]()
+    signs: Integers = np.full((len(c), 2), -1, np.int64)
+    if c.spec.method == "randomization" or c.enumerated.all():
         return signs, cells
-    for group in group_rows(number_rows(comparisons.metric)):
-        selected = group[~comparisons.enumerated[group]]
-        group_signs: Integers = np.broadcast_to(np.int64(-1), (len(selected), 2))
-        for in_panel in group_rows(number_rows(comparisons.panel[selected])):
+    for group in group_rows(number_rows(c.metric)):
+        selected = group[~c.enumerated[group]]
+        group_signs = np.full((len(selected), 2), -1, np.int64)
+        for in_panel in group_rows(number_rows(c.panel[selected])):
             rows = selected[in_panel]
-            sign_counts = comparisons.get_panel(rows[0]).sign_counts
-            counts = sign_counts[comparisons.row[rows], comparisons.column[rows]]
-            group_signs = scatter_rows(group_signs, in_panel, counts)
-        panels = _build_panels(comparisons, selected, group_signs, method, seconds)
-        if panels is None:
-            continue
-        signs = scatter_rows(signs, selected, group_signs)
-        for k, panel in panels:
-            job = Job(panel, panel.n_trials, label=comparisons.describe(int(selected[k])))
-            cells.append(CountedCells.from_whole(job, selected[k : k + 1], "exact p"))
+            group_signs[in_panel] = c.get_panel(rows[0]).sign_counts[c.row[rows], c.column[rows]]
+        panels = _build_panels(c, selected, group_signs)
+        if panels is not None:
+            signs[selected] = group_signs
+            for k, panel in panels:
+                job = Job(panel, panel.n_trials, label=c.describe(k))
+                cells.append(CountedCells.from_whole(job, np.array([k]), "exact p"))
     return signs, cells
 
 
-def read_exact_values(signs: Integers, cells: Iterable[CountedCells], tallies: Tallies, tail: int) -> ExactValues:
-    """Return the exact p-values for one tail, from binomial tails and tallies of exact jobs; NaN if unknown."""
-    n = len(signs)
-    low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
-    values: dict[ExactMethod | None, int] = {None: 0}
-    for part in cells:
-        panel = part.job.panel
-        assert isinstance(panel, ExactPanel)
-        limits = panel.compute_limits(tallies[part.job])
-        if not np.isnan(limits).any():
-            low[part.index], high[part.index] = limits[tail]
-            key = panel.chosen.method, panel.get_guarantee(limits)
-            codes[part.index] = values.setdefault(key, len(values))
-    solved = ExactValues(low, high, CodedColumn(codes, tuple(values)))
-    is_binomial = signs[:, 0] >= 0
-    return compute_binomial_values(signs, tail).where(is_binomial, solved) if is_binomial.any() else solved
+def _build_panels(comparisons: Comparisons, selected: Integers, signs: Integers) -> list[tuple[int, ExactPanel]] | None:
+    """Return panels that compute exact p-values, with the indices of their comparisons, which share a metric.
 
-
-def _build_panels(
-    comparisons: Comparisons, selected: Integers, signs: Integers, method: Method, seconds: float | None
-) -> list[tuple[int, ExactPanel]] | None:
-    """Return panels that compute exact p-values, with the indices of their comparisons among the selected ones.
-
-    The comparisons share a metric. Binomial tails need no panel. None means that the metric gets no exact p-values.
+    Binomial tails need no panel. None means that the metric gets no exact p-values.
     """
-    unsolved = np.flatnonzero(signs[:, 0] < 0)
+    method, seconds = comparisons.spec.method, comparisons.spec.exact_limit
+    unsolved = selected[signs[:, 0] < 0]
     large_tails = np.unique(signs[signs.sum(axis=1) > EXACT_UP_TO], axis=0)
     spent = len(large_tails) * OPERATIONS_A_TAIL + len(unsolved) * OPERATIONS_A_PAIR
-    if method == "auto" and seconds is None and spent > MAX_OPERATIONS:
+    max_spent = MAX_OPERATIONS if method == "auto" and seconds is None else math.inf
+    if spent > max_spent:
         return None
+    seconds = MAX_SECONDS if seconds is None and method == "exact" else seconds
+    limits = LIMITS[method] if seconds is None else MethodLimits(MAX_ESTIMATE, seconds=seconds)
     found: list[tuple[int, ExactPanel]] = []
-    for k, problem in _iter_problems(comparisons, selected, unsolved):
-        panel = f"{problem}; {spell_in(REMEDY)}" if isinstance(problem, str) else _plan_panel(problem, method, seconds)
+    for k, problem in _iter_problems(comparisons, unsolved):
+        panel = problem if isinstance(problem, str) else _plan_panel(problem, method, limits)
         if isinstance(panel, str) and method == "exact":
-            raise InputError(f"method exact: {comparisons.describe(int(selected[k]))}: {panel}")
+            raise InputError(f"method exact: {comparisons.describe(k)}: {panel}; {spell_in(REMEDY)}")
         if isinstance(panel, ExactPanel):
             spent += panel.chosen.operations
             found.append((k, panel))
-        if method == "auto" and (isinstance(panel, str) or (seconds is None and spent > MAX_OPERATIONS)):
+        if method == "auto" and (isinstance(panel, str) or spent > max_spent):
             return None
-    return _limit_panels(comparisons, selected, found, method, seconds)
+    found.sort(key=lambda pair: pair[1].chosen.seconds)
+    total = np.cumsum([panel.chosen.seconds for _, panel in found])
+    if seconds is not None and found and total[-1] > seconds:
+        if method == "exact":
+            raise InputError(
+                f"method exact: the exact p-values of {format_count(len(found), 'comparison')} by "
+                f"{comparisons.get_metric(found[0][0]).name} would take about {total[-1]:,.3g} s of one core together, "
+                f"but the limit is {seconds:g} s; {spell_in(RAISE_REMEDY)}; {spell_in(REMEDY)}"
+            )
+        found = found[: int(np.searchsorted(total, seconds, side="right"))] if method == "both" else []
+        if method == "auto":
+            return None
+    return sorted(found, key=lambda pair: pair[0])
 
 
-def _limit_panels(
-    comparisons: Comparisons,
-    selected: Integers,
-    panels: list[tuple[int, ExactPanel]],
-    method: Method,
-    seconds: float | None,
-) -> list[tuple[int, ExactPanel]] | None:
-    """Return all panels if their total time is within the limit.
-
-    Else "both" returns the fastest panels, "auto" returns None, and "exact" raises.
-    """
-    limit = _get_limit(method, seconds)
-    order = sorted(range(len(panels)), key=lambda k: panels[k][1].chosen.seconds)
-    total = np.cumsum([panels[k][1].chosen.seconds for k in order])
-    if limit is None or not len(total) or total[-1] <= limit:
-        return panels
-    if method == "both":
-        return [panels[k] for k in sorted(order[: int(np.searchsorted(total, limit, side="right"))])]
-    if method == "auto":
-        return None
-    longest_index, panel = panels[order[-1]]
-    longest = int(selected[longest_index])
-    raise InputError(
-        f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by "
-        f"{comparisons.get_metric(longest).name} would take {_format_duration(float(total[-1]))} of one core together "
-        f"(the longest, {comparisons.describe(longest)}, {_format_duration(panel.chosen.seconds)}), but the limit is "
-        f"{_format_seconds(limit)}; {spell_in(RAISE_REMEDY)}; {spell_in(REMEDY)}"
-    )
-
-
-def _iter_problems(
-    comparisons: Comparisons, selected: Integers, unsolved: Integers
-) -> Iterator[tuple[int, Problem | str]]:
+def _iter_problems(comparisons: Comparisons, unsolved: Integers) -> Iterator[tuple[int, Problem | str]]:
     """Yield the index of each comparison with its problem, or with the reason why it has no problem."""
     c = comparisons
-    for group in group_rows(number_rows(c.panel[selected[unsolved]])):
-        rows = selected[unsolved[group]]
+    for group in group_rows(number_rows(c.panel[unsolved])):
+        rows = unsolved[group]
         panel, column = c.get_panel(rows[0]), int(c.column[rows[0]])
         if not isinstance(panel, Panel):
             problems: Iterator[Problem | str] = (
@@ -304,64 +264,23 @@ def _iter_problems(
                 for n in c.n_discordant[rows].tolist()
             )
         elif panel.is_coarse(column):
-            problems = repeat("scores of very unequal size can be enumerated only up to 20 discordant units", len(rows))
+            problems = repeat("scores of very unequal size are rounded, so p can only be sampled", len(rows))
         else:
             problems = _iter_pair_problems(panel, column, c.row[rows].astype(np.int64))
-        yield from zip(unsolved[group].tolist(), problems, strict=True)
+        yield from zip(rows.tolist(), problems, strict=True)
 
 
-def _get_limit(method: Method, seconds: float | None) -> float | None:
-    """Return the limit in seconds; None if the method is limited by predicted operations instead."""
-    return MAX_SECONDS if seconds is None and method == "exact" else seconds
-
-
-def _plan_panel(problem: Problem, method: Method, seconds: float | None) -> ExactPanel | str:
+def _plan_panel(problem: Problem, method: Method, limits: MethodLimits) -> ExactPanel | str:
     """Return the panel that solves a problem, or the reason why no method can."""
-    limit = _get_limit(method, seconds)
-    limits = LIMITS[method] if limit is None else MethodLimits(MAX_ESTIMATE, seconds=limit)
-    method_plan = exact.choose_method(problem, limits)
-    if method == "exact" and (isinstance(method_plan, NoMethod) or method_plan.guarantee not in GUARANTEED):
-        return _explain_refusal(problem, method_plan, limits)
-    return method_plan.reason if isinstance(method_plan, NoMethod) else ExactPanel(problem, method_plan)
+    plan = exact.choose_method(problem, limits)
+    if not isinstance(plan, NoMethod) and (method != "exact" or plan.guarantee in GUARANTEED):
+        return ExactPanel(problem, plan)
+    reason = plan.reason if isinstance(plan, NoMethod) else f"{plan.method} gives only limits of p"
+    allowed = f"{limits.seconds:,g} s of one core and {limits.n_bytes / 10**9:.1f} GB of memory"
+    return f"no exact p within {allowed}: {reason}; {spell_in(RAISE_REMEDY)}"
 
 
-def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
-    """Return a message on the time and memory that an exact p would take, and on what to do instead."""
-    candidates = [candidate for candidate in exact.iter_methods(problem) if candidate.guarantee in GUARANTEED]
-    if not candidates:
-        reason = (
-            method_plan.reason if isinstance(method_plan, NoMethod) else f"{method_plan.method} gives only limits of p"
-        )
-        return f"no exact p: {reason}; {spell_in(REMEDY)}"
-    cheapest = min(candidates, key=lambda candidate: (candidate.n_bytes > limits.n_bytes, candidate.seconds))
-    needs = f"{_format_duration(cheapest.seconds)} of one core and {_format_gigabytes(cheapest.n_bytes)} of memory"
-    limit, remedy = _format_seconds(limits.seconds), f"{RAISE_REMEDY}; {REMEDY}"
-    if cheapest.n_bytes > limits.n_bytes:
-        limit, remedy = f"{_format_gigabytes(limits.n_bytes)} of memory", REMEDY
-    return f"an exact p ({cheapest.method}) would take {needs}, but the limit is {limit}; {spell_in(remedy)}"
-
-
-def _format_duration(seconds: float) -> str:
-    is_long = seconds >= 100 * 365 * 86400
-    return "more than a century" if is_long else f"about {_format_seconds(seconds)}"
-
-
-def _format_seconds(seconds: float) -> str:
-    return format_duration(seconds) if seconds >= 1 else f"{seconds:.1g} s"
-
-
-def _format_gigabytes(n: int) -> str:
-    """Format a size in memory.
-
-    Examples
-    --------
-    >>> _format_gigabytes(2 * 10**9), _format_gigabytes(336_600_000), _format_gigabytes(10**400)
-    ('2.0 GB', '0.3 GB', 'more than 1,000 GB')
-    """
-    return f"{max(n / 10**9, 0.1):.1f} GB" if n < 10**12 else "more than 1,000 GB"
-
-
-RAISE_REMEDY = "raise it with {exact_limit=SECONDS}"
+RAISE_REMEDY = "raise the time with {exact_limit=SECONDS}"
 
 REMEDY = (
     "{method=auto} samples it, {method=both} samples it and adds the exact values that fit, {method=randomization} "

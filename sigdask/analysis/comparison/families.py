@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from sigdask.analysis.comparison.equal_scores import EqualScoreTest, as_sums_panel
-from sigdask.analysis.comparison.jobs import FamilyComparisons
+from sigdask.analysis.comparison.jobs import JoinedComparisons
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
@@ -82,12 +82,6 @@ class Adjustment:
     job: Job | None = None
     equal_scores: EqualScoreTest | None = None
     with_intervals: bool = False
-
-    @staticmethod
-    def from_family(method: Adjust, family: AnyFamily, n_trials: int) -> Adjustment:
-        """Return an adjustment that counts `n_trials` trials of a family."""
-        label = f"the family of {family.shape[0]} comparisons"
-        return Adjustment(method, family, n_trials, Job(family, n_trials, label=label))
 
     @property
     def jobs(self) -> list[Job]:
@@ -182,7 +176,7 @@ def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
     return (p, p, p) if family.enumerated else (p, *clopper_pearson(extreme, n))
 
 
-def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> Adjust:
+def choose_adjustment(adjust: Adjust | None, comparisons: JoinedComparisons) -> Adjust:
     """Return the adjustment that the user requested, or the default for a family.
 
     The default is max-T, or Holm if p is exact or scores are not made of sums. A single comparison needs none.
@@ -197,21 +191,20 @@ def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> 
 
 
 def build_adjustment(
-    method: Adjust, comparisons: FamilyComparisons, alternative: Alternative, *, with_intervals: bool = False
+    adjust: Adjust | None, comparisons: JoinedComparisons, *, with_intervals: bool = False
 ) -> Adjustment:
     """Build the adjustment of comparisons that are judged together, with their equal-score test.
 
     Parameters
     ----------
-    method : str
-        As in `Adjust`.
-    comparisons : FamilyComparisons
+    adjust : str or None
+        The requested adjustment; None for the default.
+    comparisons : JoinedComparisons
         Pairs x test sets x subsets of one metric, all judged together.
-    alternative : str
-        Alternative of all comparisons.
     with_intervals : bool
         Whether intervals are wanted: those of comparisons that share their trials are simultaneous.
     """
+    method, alternative = choose_adjustment(adjust, comparisons), comparisons.sets[0].spec.alternative
     if not len(comparisons):
         return Adjustment(method)
     is_shared = method in SHARED_TRIALS
@@ -225,35 +218,32 @@ def build_adjustment(
         adjustment = add_trials(method, _build_relabelling(comparisons, alternative), comparisons)
     elif is_shared:
         members, rows = build_members(comparisons)
-        adjustment = add_trials(method, build_family(members, rows[:, None, :], alternative), comparisons)
+        adjustment = add_trials(method, MaxTFamily(tuple(members), rows[:, None, :], SIDES[alternative]), comparisons)
     with_intervals = with_intervals and is_shared and len(comparisons) > 1
     test = EqualScoreTest.build(method, comparisons, alternative, with_intervals=with_intervals)
     return replace(adjustment, equal_scores=test, with_intervals=with_intervals)
 
 
-def build_family(members: Sequence[FamilyMember], parts: Integers, alternative: Alternative) -> MaxTFamily:
-    """Return a max-T family of hypotheses."""
-    return MaxTFamily(tuple(members), parts, SIDES[alternative])
-
-
-def describe_non_sums(comparisons: FamilyComparisons) -> str | None:
+def describe_non_sums(comparisons: JoinedComparisons) -> str | None:
     """Return a description of the first metric whose score is no function of sums, or None."""
     panel, panels = comparisons.panel, comparisons.panels
     is_odd = np.array([candidate.kind != SUMS for candidate in panels], np.bool_)[panel]
     if not is_odd.any():
         return None
     k = int(np.argmax(is_odd))
-    return f"{comparisons.get_metric_name(k)} is {panels[panel[k]].kind}"
+    return f"{comparisons.describe(k).rpartition(' by ')[2]} is {panels[panel[k]].kind}"
 
 
-def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons) -> Adjustment:
+def add_trials(method: Adjust, family: AnyFamily, comparisons: JoinedComparisons) -> Adjustment:
     """Return an adjustment that counts all arrangements of a family if these are few enough, else trials."""
+    n_trials = int(comparisons.get_column("n_trials").max())
     if family.can_enumerate and comparisons.methods != {"randomization"}:
-        return Adjustment.from_family(method, family.build_enumeration(), family.n_arrangements)
-    return Adjustment.from_family(method, family, int(comparisons.get_column("n_trials").max()))
+        family, n_trials = family.build_enumeration(), family.n_arrangements
+    label = f"the family of {family.shape[0]} comparisons"
+    return Adjustment(method, family, n_trials, Job(family, n_trials, label=label))
 
 
-def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
+def build_members(comparisons: JoinedComparisons) -> tuple[list[FamilyMember], Integers]:
     """Return family members of weight 1, one per panel and metric, and the (member, row) of each comparison."""
     panel, column, panels = comparisons.panel, comparisons.get_column("column"), comparisons.panels
     member_index = number_rows(panel, column)
@@ -263,21 +253,21 @@ def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], I
     return members, np.column_stack([member_index, comparisons.get_column("row")])
 
 
-def _build_relabelling(comparisons: FamilyComparisons, alternative: Alternative) -> Relabelling:
+def _build_relabelling(comparisons: JoinedComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
         raise InputError(
             f"adjust tukey: Tukey's test is two-sided, but the alternative is {alternative}",
             remedy=f"choose {spell('adjust', 'max-t')}",
         )
-    groups = group_rows(number_rows(comparisons.set_index, comparisons.subset))  # each has one scale
+    groups = group_rows(number_rows(comparisons.set_index, comparisons.get_column("subset")))  # each has one scale
     pairs = np.column_stack([comparisons.get_column("a"), comparisons.get_column("b")])
     members: list[FamilyMember] = []
     rows = np.zeros((len(comparisons), 2), np.int64)
     for group in groups:
-        jobs, first_row = comparisons.comparison_jobs[comparisons.set_index[group[0]]], int(comparisons.row[group[0]])
-        metric, mask = jobs.comparisons.get_metric(first_row), jobs.comparisons.get_mask(first_row)
+        c, first_row = comparisons.sets[comparisons.set_index[group[0]]], int(comparisons.row[group[0]])
+        metric, mask = c.get_metric(first_row), c.get_mask(first_row)
         assert isinstance(metric, BoundMetric)
-        panel = build.build_joint_panel(jobs.spec.counts, jobs.spec.units, metric, pairs[group], mask)
+        panel = build.build_joint_panel(c.counts, c.units, metric, pairs[group], mask)
         deviation = 1.0 if len(groups) == 1 else compute_relabel_deviation(panel, 0)
         weight = 1 / compute_root_mean_square(np.array([deviation]))
         rows[group] = np.column_stack([np.full(len(group), len(members)), np.arange(len(group))])
@@ -355,16 +345,17 @@ class AcrossSets:
         )
 
 
-def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) -> AcrossSets:
+def build_across_sets(comparisons: JoinedComparisons) -> AcrossSets:
     """Return the tests of each pair over all sets by one metric."""
     if (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(f"{misfit}, which cannot be combined over test sets")
-    hypothesis = number_rows(comparisons.encode_systems("a"), comparisons.encode_systems("b"))
+    alternative = comparisons.sets[0].spec.alternative
+    hypothesis = number_rows(comparisons.encode_names("a"), comparisons.encode_names("b"))
     _check_pairs(comparisons, hypothesis)
     members, rows = build_members(comparisons)
     member_table = np.stack(group_rows(hypothesis))  # (n_hypotheses, n_sets)
     weighted = tuple(replace(member, weight=1 / member_table.shape[1]) for member in members)
-    adjustment = add_trials("max-t", build_family(weighted, rows[member_table], alternative), comparisons)
+    adjustment = add_trials("max-t", MaxTFamily(weighted, rows[member_table], SIDES[alternative]), comparisons)
     assert isinstance(adjustment.family, MaxTFamily)
     label = f"{len(member_table)} comparisons over all sets"
     job = Job(adjustment.family, adjustment.n_trials, label=label)
@@ -372,7 +363,7 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative) 
     return AcrossSets(adjustment.family, member_table, job, test)
 
 
-def _check_pairs(comparisons: FamilyComparisons, hypothesis: Integers) -> None:
+def _check_pairs(comparisons: JoinedComparisons, hypothesis: Integers) -> None:
     """Raise unless all pairs are on the same number of sets, with the same system as A."""
     first, sizes = np.unique(hypothesis, return_index=True)[1], np.bincount(hypothesis)
     pairs = [comparisons.get_system_names(k) for k in first.tolist()]
@@ -384,7 +375,7 @@ def _check_pairs(comparisons: FamilyComparisons, hypothesis: Integers) -> None:
             )
         if n_sets != sizes.max():
             raise InputError(
-                f"{a} and {b} by {comparisons.get_metric_name(k)} have items in common in {n_sets} test sets, and "
+                f"{comparisons.describe(k)} have items in common in {n_sets} test sets, and "
                 f"other pairs in {sizes.max()}",
                 remedy="leave out the systems or test sets that lack items",
             )

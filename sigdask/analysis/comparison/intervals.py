@@ -17,8 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import CountedCells, IntervalSpec, build_full_panels
+from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons, CountedCells, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
@@ -62,6 +61,12 @@ from sigdask.statistics.bounds import (
 from sigdask.statistics.matched_proportions import compute_score_interval
 
 DEFAULT_RESAMPLES = 10_000
+
+AUTO = ("auto", None)
+"""Kinds of intervals for which the method is chosen by the scores."""
+
+MAX_BY_DEFAULT = 100
+"""Maximum number of comparisons for which intervals are computed by default."""
 
 NO_BCA = (
     "no resample is below the observed value, or none is above it, or units are too skewed: the correction of "
@@ -428,10 +433,16 @@ class IntervalJobs:
     confidence: float
 
     @staticmethod
-    def from_comparisons(comparison_jobs: ComparisonJobs, spec: IntervalSpec) -> IntervalJobs:
-        """Return the intervals and jobs of all comparisons, with the kind of interval chosen for each."""
-        comparisons = comparison_jobs.comparisons
-        panels, panel, row, column = build_full_panels(comparison_jobs.spec, comparisons)
+    def from_comparisons(comparisons: Comparisons, n_together: int = 1) -> IntervalJobs | None:
+        """Return the intervals and jobs of all comparisons, with the kind of interval chosen for each.
+
+        None if no intervals are wanted; by default they are not if more than `MAX_BY_DEFAULT` comparisons are judged
+        together.
+        """
+        spec = comparisons.spec
+        if spec.interval == "none" or (spec.interval is None and n_together > MAX_BY_DEFAULT):
+            return None
+        panels, panel, row, column = build_full_panels(comparisons)
         groups: list[IntervalGroup] = []
         reasons: dict[int, str] = {}
         for group in group_rows(number_rows(panel)):
@@ -489,20 +500,20 @@ def _find_refusal(panel: ComparedPanel) -> str | None:
 
 
 def _iter_kinds(
-    panel: ComparedPanel, row: Integers, column: Integers, spec: IntervalSpec, *, is_item: bool
+    panel: ComparedPanel, row: Integers, column: Integers, spec: CompareSpec, *, is_item: bool
 ) -> Iterator[tuple[str, Integers]]:
     """Yield each kind of interval, or reason for having none, with the indices of its comparisons."""
     if not isinstance(panel, Panel):
         constant = panel.n_discordant[row, column] == 0
-        for kind, rows in ((CONSTANT, constant), (NO_MEAN if spec.kind == "inversion" else "outputs", ~constant)):
+        for kind, rows in ((CONSTANT, constant), (NO_MEAN if spec.interval == "inversion" else "outputs", ~constant)):
             if rows.any():
                 yield kind, np.flatnonzero(rows)
         return
     kinds = _choose_kinds(panel, row, column, spec)
-    if is_item and spec.kind == "auto":
+    if is_item and spec.interval in AUTO:
         kinds[are_matched(panel)[row, column]] = TANGO
     resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _choose_inversion(panel)))
-    if spec.kind == "auto" and resampled.size:
+    if spec.interval in AUTO and resampled.size:
         yield "bootstrap", resampled  # for both scores' intervals; the interval of a mean's difference comes later
         kinds[kinds == "bootstrap"] = None
     for kind in dict.fromkeys(name for name in kinds.tolist() if name is not None):
@@ -513,15 +524,15 @@ def _choose_inversion(panel: Panel) -> str:
     return "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
 
 
-def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: IntervalSpec) -> NDArray[np.object_]:
+def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: CompareSpec) -> NDArray[np.object_]:
     """Return the kind of interval of each comparison, or the reason for having none, as if no scores were 0/1."""
     is_mean = np.array(panel.linear)[column]
     kinds = np.full(len(row), "bootstrap", object)
-    if spec.kind == "auto" and panel.n_units > MANY_UNITS and spec.resamples is None:
+    if spec.interval in AUTO and panel.n_units > MANY_UNITS and spec.resamples is None:
         kinds[:] = "normal"
-    elif spec.kind == "auto":
+    elif spec.interval in AUTO:
         kinds[is_mean] = _choose_inversion(panel)
-    elif spec.kind == "inversion":
+    elif spec.interval == "inversion":
         kinds[:] = np.where(is_mean, _choose_inversion(panel), NO_MEAN)
     kinds[np.array([panel.is_coarse(m) for m in range(len(panel.metrics))])[column]] = COARSE
     kinds[are_constant(panel)[row, column]] = CONSTANT
@@ -532,7 +543,7 @@ Places = tuple[Integers, Integers, Integers]
 """Comparisons, and their rows and columns in their panel."""
 
 
-def _build_group(kind: str, panel: ComparedPanel, places: Places, spec: IntervalSpec, trials: int) -> IntervalGroup:
+def _build_group(kind: str, panel: ComparedPanel, places: Places, spec: CompareSpec, trials: int) -> IntervalGroup:
     """Return the intervals of one kind of a panel's comparisons, with a job on a panel of only these."""
     if isinstance(panel, OutputsPanel):
         n = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
@@ -550,7 +561,7 @@ def _build_group(kind: str, panel: ComparedPanel, places: Places, spec: Interval
     elif kind == "inversion":
         resampled = ShiftPanel.from_panel(used_panel)
         affordable = min(trials, DEFAULT_TRIALS, MAX_SWAPS // used_panel.n_units)
-        n = max(MIN_TRIALS, affordable) if spec.kind == "auto" else trials
+        n = max(MIN_TRIALS, affordable) if spec.interval in AUTO else trials
     names = ", ".join(metric.name for metric in used_panel.metrics)
     sums_job = None if resampled is None else Job(resampled, spec.resamples or n, label=f"intervals by {names}")
     return IntervalGroup(kind, used_panel, indices, *positions, spec.confidence, sums_job)

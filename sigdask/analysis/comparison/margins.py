@@ -18,9 +18,9 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.caveats import FEW_UNITS
-from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.jobs import JoinedComparisons, plan_jobs
 from sigdask.analysis.comparison.judge import judge_counts
-from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons, CountedCells
+from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
@@ -117,6 +117,31 @@ class MarginPair:
             side * np.sign(self.numerators[:, 0] - self.numerators[:, 1]), self.units, worth
         )
 
+    def approximate_smallest_margin(self, alpha: float, side: int) -> float | None:
+        """Return the smallest margin that swaps show by their normal approximation; None if it has none.
+
+        It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
+        """
+        d, n = self.sum_units()
+        d = side * d
+        z2 = float(scipy.special.ndtri(alpha)) ** 2
+        a = n.sum() ** 2 - z2 * (n @ n)
+        b = d.sum() * n.sum() - z2 * (d @ n)
+        c = d.sum() ** 2 - z2 * (d @ d)
+        if a <= 0 or alpha >= 0.5 or not d.any():
+            return None
+        return float((math.sqrt(max(b * b - a * c, 0.0)) - b) / a)
+
+    def find_doubts(self, side: int) -> str:
+        """Return text on why p may be too small, or "": few units differ, or rare differences are large."""
+        d, _ = self.sum_units()
+        n_differ = int(np.count_nonzero(d))
+        if n_differ < FEW_UNITS:
+            return f", from {n_differ} discordant units: p may be too small"
+        skewness = float(scipy.stats.skew(d)) if np.ptp(d) else 0.0
+        is_against = -side * skewness / math.sqrt(len(d)) > MAX_SKEWNESS
+        return f", differences of skewness {skewness:.2g}: p may be too small" if is_against else ""
+
     def sum_units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the summed differences and weights of the units, shape (n_units,) each."""
         _, index = np.unique(self.units, return_inverse=True)
@@ -126,72 +151,31 @@ class MarginPair:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShiftedJobs:
-    """Comparisons of scores that are shifted by a margin, and the jobs that count them.
-
-    Attributes
-    ----------
-    jobs : ComparisonJobs
-        The comparisons.
-    higher_is_better : bool
-        Whether more is better.
-    rows : mapping of (Subset or None, str, str) to int
-        The comparisons by subset, shifted system and other system.
-    """
-
-    jobs: ComparisonJobs
-    higher_is_better: bool
-    rows: Mapping[tuple[Subset | None, str, str], int]
-
-    @staticmethod
-    def from_pairs(
-        counts: Counts, metric: BoundMetric, spec: CompareSpec, pairs: Sequence[MarginPair], shift: float
-    ) -> ShiftedJobs:
-        """Return the comparisons of pairs of systems, of which the first is shifted."""
-        names = {pair.a: f"{pair.a} within {shift!r}" for pair in pairs}
-        shifted_scores = shift_scores(counts, metric, [*dict.fromkeys(pair.b for pair in pairs)], names, shift)
-        assert shifted_scores is not None  # the metric is a mean, or there were no pairs
-        spec = replace(
-            spec, metrics=["mean"], pairs=[*dict.fromkeys((names[pair.a], pair.b) for pair in pairs)], baseline=None,
-            method="randomization" if spec.method == "randomization" else "auto",
-        )  # fmt: skip
-        jobs = ComparisonJobs.from_spec(shifted_scores, spec, second_run=False)
-        c, systems = jobs.comparisons, {name: system for system, name in names.items()}
-        places = ((c.subset[k], shifted_scores.systems[c.a[k]], shifted_scores.systems[c.b[k]]) for k in range(len(c)))
-        rows = {(subset, systems[a], b): k for k, (subset, a, b) in enumerate(places)}
-        return ShiftedJobs(jobs, metric.higher_is_better, rows)
-
-    def compute_p_values(self, side: int, tallies: Tallies) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the p-value of each comparison in one direction, and its number of trials."""
-        better: Alternative = "greater" if self.higher_is_better == (side > 0) else "less"
-        return judge_counts([self.jobs], tallies, better)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class MarginTests:
     """Tests of a margin for pairs of systems by one metric on a test set.
 
     Attributes
     ----------
-    margin : float
-        The margin on the metric's own scale, above 0.
-    alpha : float
-        Level of each test. It orders the tables of the unconditional exact test, and decides the smallest margin.
+    spec : CompareSpec
+        What was asked: the margin on the metric's own scale, above 0; and the level of each test, which orders the
+        tables of the unconditional exact test, and decides the smallest margin.
+    metric : BoundMetric, BoundSets or BlackBox
+        The metric.
     sides : tuple of int
         Sides that are tested: `NOT_WORSE`, `NOT_BETTER` or both.
     pairs : list of MarginPair, or None
         The pairs; None if the metric is not a mean of items.
-    shifted : mapping of int to ShiftedJobs
-        Jobs of pairs that are tested by swaps, by side; empty if there are none.
+    shifted : mapping of int to Comparisons
+        By side, comparisons of pairs of systems of which the first is shifted, for pairs that are tested by swaps.
     finds_smallest : bool
         Whether the smallest margin that is shown is found.
     """
 
-    margin: float
-    alpha: float
+    spec: CompareSpec
+    metric: AnyBound
     sides: tuple[int, ...]
     pairs: list[MarginPair] | None
-    shifted: Mapping[int, ShiftedJobs]
+    shifted: Mapping[int, Comparisons]
     finds_smallest: bool = False
 
     @staticmethod
@@ -200,42 +184,33 @@ class MarginTests:
         metric: AnyBound,
         compared: Sequence[tuple[str, str, Subset | None]],
         spec: CompareSpec,
-        *,
-        margin: float,
-        alpha: float,
         sides: tuple[int, ...] = (NOT_WORSE, NOT_BETTER),
+        *,
         finds_smallest: bool = False,
     ) -> MarginTests:
-        """Return the tests of pairs of systems, each in a subset, with the jobs to count.
+        """Return the tests of pairs of systems (a system, the one it is compared with, subset), with jobs to count.
 
-        Parameters
-        ----------
-        counts : Counts
-            The test set, with its unit.
-        metric : BoundMetric, BoundSets or BlackBox
-            Bound to `counts`.
-        compared : sequence of (str, str, Subset or None)
-            The pairs: system, the one that it is compared with, and subset.
-        spec : CompareSpec
-            Specification for counting the mean of shifted scores.
-        margin, alpha, sides
-            As in the class.
-        finds_smallest : bool
-            Also find the smallest margin that is shown.
+        `counts` is the test set with its unit, to which the metric is bound. The rest is as in the class.
         """
         pairs = _build_pairs(counts, metric, compared, spec.seed) if isinstance(metric, BoundMetric) else None
         swapped = [pair for pair in pairs or () if pair.match_proportions(NOT_WORSE) is None]
         shifted = {
-            side: ShiftedJobs.from_pairs(counts, metric, spec, swapped, side * margin)
+            side: _plan_shifted(counts, metric, spec, swapped, side)
             for side in sides
             if swapped and isinstance(metric, BoundMetric)
         }
-        return MarginTests(margin, alpha, sides, pairs, shifted, finds_smallest)
+        return MarginTests(spec, metric, sides, pairs, shifted, finds_smallest)
+
+    @property
+    def margin(self) -> float:
+        """The margin."""
+        assert self.spec.margin is not None
+        return self.spec.margin
 
     @property
     def jobs(self) -> list[Job]:
         """The jobs to count."""
-        return [job for shifted in self.shifted.values() for job in shifted.jobs.jobs]
+        return [part.job for comparisons in self.shifted.values() for part in comparisons.cells]
 
     def build_results(
         self, tallies: Tallies, gains: Sequence[float], sds: Sequence[float], units: Sequence[tuple[int, int]]
@@ -259,21 +234,26 @@ class MarginTests:
         return [self._test_means(side, self.pairs, tallies) for side in self.sides]
 
     def _test_means(self, side: int, pairs: Sequence[MarginPair], tallies: Tallies) -> list[MarginResult]:
-        shifted = self.shifted.get(side)
-        p_and_trials = None if shifted is None else shifted.compute_p_values(side, tallies)
-        results = []
+        results, alpha, places = [], self.spec.alpha, dict[tuple[Subset | None, str, str], int]()
+        if (c := self.shifted.get(side)) is not None:
+            better: Alternative = "greater" if self.metric.higher_is_better == (side > 0) else "less"
+            p_values, n_trials = judge_counts(JoinedComparisons.from_sets(c), tallies, better)
+            systems = c.counts.systems
+            places = {(c.subset[k], systems[c.a[k]], systems[c.b[k]]): k for k in range(len(c))}
         for pair in pairs:
             if (matched := pair.match_proportions(side)) is not None:
-                p = matched.compute_p_value(self.margin, self.alpha)
-                smallest = matched.find_smallest_margin(self.alpha) if self.finds_smallest else None
+                p = matched.compute_p_value(self.margin, alpha)
+                smallest = matched.find_smallest_margin(alpha) if self.finds_smallest else None
                 is_doubtful = matched.is_doubtful
                 results.append(MarginResult(p, matched.method, None, smallest, matched, is_doubtful=is_doubtful))
-            elif shifted is not None and p_and_trials is not None:
-                row, doubts = shifted.rows[pair.subset, pair.a, pair.b], _describe_doubts(pair, side)
-                p, n_trials = (values[row].item() for values in p_and_trials)
-                smallest = _approximate_smallest_margin(pair, self.alpha, side)
-                method = f"shifted shuffle{doubts}"
-                results.append(MarginResult(p, method, n_trials, smallest, is_doubtful=bool(doubts)))
+            else:
+                row, doubts = (
+                    places[pair.subset, _name_shifted(pair.a, side * self.margin), pair.b],
+                    pair.find_doubts(side),
+                )
+                smallest = pair.approximate_smallest_margin(alpha, side)
+                p, n, method = float(p_values[row]), int(n_trials[row]), f"shifted shuffle{doubts}"
+                results.append(MarginResult(p, method, n, smallest, is_doubtful=bool(doubts)))
         return results
 
     def _compute_by_normal(self, side: int, gain: float, sd: float, units: tuple[int, int]) -> MarginResult:
@@ -281,66 +261,45 @@ class MarginTests:
         smallest_p = 2.0**-n_units
         p = max(smallest_p, compute_normal_p(side * gain + self.margin, sd))
         smallest = math.inf
-        if sd and smallest_p <= self.alpha:
-            smallest = float(scipy.special.ndtri(1 - self.alpha)) * sd - side * gain
+        if sd and smallest_p <= self.spec.alpha:
+            smallest = float(scipy.special.ndtri(1 - self.spec.alpha)) * sd - side * gain
         is_few = n_discordant < FEW_UNITS
         few_text = f", from {n_discordant} discordant units: p may be too small" if is_few else ""
         return MarginResult(p, f"normal approximation{few_text}", None, smallest, is_doubtful=is_few)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MarginJobs:
-    """Tests of a margin for the comparisons of one test set, with their jobs.
+def plan_margins(comparisons: Comparisons) -> list[tuple[Integers, MarginTests]]:
+    """Return the comparisons by each metric, and their tests of the margin in both directions."""
+    c, systems, tests = comparisons, comparisons.counts.systems, []
+    for rows in group_rows(number_rows(c.metric)):
+        compared = [(systems[int(c.a[k])], systems[int(c.b[k])], c.subset[k]) for k in rows.tolist()]
+        tests.append((rows, MarginTests.from_pairs(c.counts, c.get_metric(rows[0]), compared, c.spec)))
+    return tests
 
-    Attributes
-    ----------
-    comparisons : Comparisons
-        The comparisons.
-    tests : list of (int64 array, MarginTests)
-        Comparisons by each metric, and their tests in both directions.
-    """
 
-    comparisons: Comparisons
-    tests: list[tuple[Integers, MarginTests]]
-
-    @staticmethod
-    def from_comparisons(jobs: ComparisonJobs, spec: CompareSpec, margin: float, alpha: float) -> MarginJobs:
-        """Return the tests of all comparisons, with the specification of their test set."""
-        c, systems, tests = jobs.comparisons, jobs.spec.counts.systems, []
-        for rows in group_rows(number_rows(c.metric)):
-            compared = [(systems[int(c.a[k])], systems[int(c.b[k])], c.subset[k]) for k in rows.tolist()]
-            metric = c.get_metric(rows[0])
-            of_metric = MarginTests.from_pairs(jobs.spec.counts, metric, compared, spec, margin=margin, alpha=alpha)
-            tests.append((rows, of_metric))
-        return MarginJobs(c, tests)
-
-    @property
-    def cells(self) -> list[CountedCells]:
-        """The jobs to count. Their counts are not those of single comparisons."""
-        jobs = [job for _, tests in self.tests for job in tests.jobs]
-        return [CountedCells.from_whole(job, np.zeros(0, np.int64)) for job in jobs]
-
-    def build_columns(self, difference: Floats, tallies: Tallies) -> Columns:
-        """Return the columns of the tests, given the observed differences and the tallies of the jobs."""
-        c = self.comparisons
-        margin, not_worse, not_better = np.full((3, len(c)), np.nan)
-        methods = [""] * len(c)
-        for rows, tests in self.tests:
-            gains = difference[rows] * (1 if c.get_metric(rows[0]).higher_is_better else -1)
-            units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
-            sds = [np.nan] * len(rows) if tests.pairs is not None else estimate_deviations(c, rows)
-            worse, better = tests.build_results(tallies, gains.tolist(), sds, units)
-            margin[rows] = tests.margin
-            not_worse[rows] = [result.p_value for result in worse]
-            not_better[rows] = [result.p_value for result in better]
-            for k, *sides in zip(rows.tolist(), worse, better, strict=True):
-                methods[k] = max(sides, key=lambda side: side.is_doubtful).method
-        return {
-            "margin.margin": margin,
-            "margin.p_not_worse": not_worse,
-            "margin.p_not_better": not_better,
-            "margin.method": CodedColumn.from_values(methods),
-        }
+def build_margin_columns(
+    comparisons: Comparisons, planned: Sequence[tuple[Integers, MarginTests]], difference: Floats, tallies: Tallies
+) -> Columns:
+    """Return the columns of planned tests, given the observed differences and the tallies of the jobs."""
+    c = comparisons
+    margin, not_worse, not_better = np.full((3, len(c)), np.nan)
+    methods = [""] * len(c)
+    for rows, tests in planned:
+        gains = difference[rows] * (1 if tests.metric.higher_is_better else -1)
+        units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
+        sds = [np.nan] * len(rows) if tests.pairs is not None else estimate_deviations(c, rows)
+        worse, better = tests.build_results(tallies, gains.tolist(), sds, units)
+        margin[rows] = tests.margin
+        not_worse[rows] = [result.p_value for result in worse]
+        not_better[rows] = [result.p_value for result in better]
+        for k, *sides in zip(rows.tolist(), worse, better, strict=True):
+            methods[k] = max(sides, key=lambda side: side.is_doubtful).method
+    return {
+        "margin.margin": margin,
+        "margin.p_not_worse": not_worse,
+        "margin.p_not_better": not_better,
+        "margin.method": CodedColumn.from_values(methods),
+    }
 
 
 def estimate_deviations(comparisons: Comparisons, rows: Integers) -> list[float]:
@@ -374,33 +333,23 @@ def _build_pairs(
     return pairs
 
 
-def _approximate_smallest_margin(pair: MarginPair, alpha: float, side: int) -> float | None:
-    """Return the smallest margin that swaps show by their normal approximation; None if it has none.
-
-    It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
-    """
-    d, n = pair.sum_units()
-    d = side * d
-    z2 = float(scipy.special.ndtri(alpha)) ** 2
-    a = n.sum() ** 2 - z2 * (n @ n)
-    b = d.sum() * n.sum() - z2 * (d @ n)
-    c = d.sum() ** 2 - z2 * (d @ d)
-    if a <= 0 or alpha >= 0.5 or not d.any():
-        return None
-    return float((math.sqrt(max(b * b - a * c, 0.0)) - b) / a)
+def _name_shifted(system: str, shift: float) -> str:
+    return f"{system} within {shift!r}"
 
 
-def _describe_doubts(pair: MarginPair, side: int) -> str:
-    """Return text on why p may be too small, or "": few units differ, or rare differences are large."""
-    d, _ = pair.sum_units()
-    n_differ = int(np.count_nonzero(d))
-    if n_differ < FEW_UNITS:
-        return f", from {n_differ} discordant units: p may be too small"
-    centred = d - d.mean()
-    spread = float(np.sqrt(np.mean(centred**2)))
-    skewness = float(np.mean(centred**3)) / spread**3 if spread else 0.0
-    is_against = -side * skewness / math.sqrt(len(d)) > MAX_SKEWNESS
-    return f", differences of skewness {skewness:.2g}: p may be too small" if is_against else ""
+def _plan_shifted(
+    counts: Counts, metric: BoundMetric, spec: CompareSpec, pairs: Sequence[MarginPair], side: int
+) -> Comparisons:
+    """Return the comparisons of pairs of systems, of which the first is shifted by the margin."""
+    shift = side * (spec.margin or 0.0)
+    names = {pair.a: _name_shifted(pair.a, shift) for pair in pairs}
+    scores = shift_scores(counts, metric, [*dict.fromkeys(pair.b for pair in pairs)], names, shift)
+    assert scores is not None  # the metric is a mean, or there were no pairs
+    spec = replace(
+        spec, metrics=["mean"], pairs=[*dict.fromkeys((names[pair.a], pair.b) for pair in pairs)], baseline=None,
+        method="randomization" if spec.method == "randomization" else "auto", second_run=False,
+    )  # fmt: skip
+    return plan_jobs(scores, spec)
 
 
 def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:

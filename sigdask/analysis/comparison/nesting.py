@@ -73,8 +73,9 @@ def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers
     return columns
 
 
-def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> dict[str, Columns]:
+def compute_unit_correlations(comparisons: Comparisons) -> dict[str, Columns]:
     """Return, for each coarser column, how units' differences correlate within its groups; only for scores of sums."""
+    units = comparisons.units
     levels = find_coarser_columns(comparisons.counts, units)
     by_level: dict[str, list[LevelResults]] = {column: [] for column in levels}
     for group in _group_by_sums(comparisons) if levels else ():

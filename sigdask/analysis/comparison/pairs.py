@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from functools import partial
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,22 @@ from numpy.typing import NDArray
 from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names, check_unique
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows
-from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import as_fraction
+from sigdask.counts.factors import group_rows, number_rows
+from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics import replicates
 from sigdask.metrics.base import AnyBound, BlackBox, BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric
-from sigdask.metrics.forms import MEAN, Ratios
-from sigdask.options import RECORDED_OPTIONS, Method, Option, SelectionOptions, find_unused_options
+from sigdask.metrics.forms import MEAN
+from sigdask.options import (
+    RECORDED_OPTIONS,
+    Alternative,
+    IntervalKind,
+    Method,
+    Option,
+    SelectionOptions,
+    find_unused_options,
+)
 from sigdask.randomization.panels import ComparedPanel, agreement, build, outputs, ranks, sums
 from sigdask.randomization.panels.agreement import AgreementPanel, DecisionPanel
 from sigdask.randomization.panels.cells import AgreementCells, build_decisions
@@ -36,34 +43,11 @@ from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import CodedColumn, Subset
 from sigdask.statistics.classical import parse_tests
-from sigdask.statistics.exact.counting import ArrangementCounts, count_extreme
 from sigdask.text import suggest_name
 
 MIN_SLACK_RATIO = 2**10
 """Minimum ratio of the smallest difference to a sum's slack. Below it, the lattice cannot tell ties from differences.
 """
-
-
-def count_in_fractions(
-    counts: Counts, units: SwapUnits, metric: BoundMetric, systems: list[int], mask: Bools | None, panel: Panel,
-    row: int, column: int,
-) -> tuple[ArrangementCounts, float]:  # fmt: skip
-    """Return the extreme ones of all arrangements of a comparison, and its difference, both from exact sums."""
-    i, j = panel.pairs[row]
-    values = panel.compute_numerators(column, panel.values[:, [i, j]])
-    addresses = panel.addresses[values[:, 0] != values[:, 1]]
-    items = counts.in_common(systems, mask, metric.held) & np.isin(units.index, addresses)
-    sums = {unit: [Fraction(), Fraction()] for unit in addresses.tolist()}
-    for item in np.flatnonzero(items).tolist():
-        for index, change in enumerate(_compute_change(counts, metric, systems, item)):
-            sums[int(units.index[item])][index] += change
-    differences, roundings = (list(values_of_side) for values_of_side in zip(*sums.values(), strict=True))
-    total = Fraction()
-    for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
-        lattice = panel.lattices[f]
-        step = Fraction(lattice.step) if lattice.digits is None else Fraction(1, 10**lattice.digits)
-        total += Fraction(weight) * int(panel.totals[0, f]) * step
-    return count_extreme(differences, roundings), float(sum(differences) / total)
 
 
 def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> Bools:
@@ -81,26 +65,6 @@ def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> Bools:
     return result
 
 
-def _compute_change(
-    counts: Counts, metric: BoundMetric, systems: Sequence[int], item: int
-) -> tuple[Fraction, Fraction]:
-    """Return the difference of two systems' numerators on an item, and a bound of its rounding error."""
-    assert isinstance(metric.form, Ratios)
-    difference, rounding = Fraction(), Fraction()
-    for name, weight in zip(metric.fields, metric.form.numerators[0], strict=True):
-        field = metric.get_field(name, counts)
-        if not weight or field.shape[1] == 1:
-            continue
-        values = [float(field[item, s]) for s in systems]
-        if values[0] == values[1]:
-            continue
-        for sign, value, s in zip((1, -1), values, systems, strict=True):
-            number, error = as_fraction(value)
-            difference += sign * Fraction(weight) * number
-            rounding += abs(Fraction(weight)) * (error + Fraction(metric.get_rounding(name, counts)[s]))
-    return difference, rounding
-
-
 KnownMetric = Metric | AnyBound
 Places = NDArray[np.int32]
 
@@ -111,8 +75,14 @@ class Comparisons:
 
     Attributes
     ----------
+    spec : CompareSpec
+        What was asked.
     counts : Counts
         The test set, with the swapped unit.
+    units : SwapUnits
+        The swapped units.
+    pairs : int64 array, shape (n_pairs, 2)
+        The requested pairs of systems.
     metrics : tuple of BoundMetric, BoundSets or BlackBox
         All metrics.
     panels : tuple of panels
@@ -132,14 +102,16 @@ class Comparisons:
         Whether random trials, and all arrangements, are counted.
     n_trials : int64
         Number of random trials.
-    n_reached : int64, shape (n, 3)
-        Arrangements of a comparison enumerated in fractions that are at least as extreme as the observed one, in the
-        order of `TAILS`; -1 for other comparisons.
-    exact_difference : float64
-        The difference of a comparison enumerated in fractions, otherwise NaN.
+    cells : list of CountedCells
+        Their counts, in the order of the jobs; empty until jobs are listed.
+    signs : int64, shape (n, 2)
+        Wins and losses if the exact p is a binomial tail, otherwise -1.
     """
 
+    spec: CompareSpec
     counts: Counts
+    units: SwapUnits
+    pairs: Integers
     metrics: tuple[AnyBound, ...]
     panels: tuple[ComparedPanel, ...]
     masks: tuple[Bools | None, ...]
@@ -156,8 +128,8 @@ class Comparisons:
     sampled: Bools
     enumerated: Bools
     n_trials: Integers
-    n_reached: Integers
-    exact_difference: Floats
+    signs: Integers
+    cells: list[CountedCells] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.a)
@@ -242,91 +214,59 @@ def look_up_numbers(cells: Sequence[CountedCells], numbers: Mapping[Job, Integer
     return result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparisonSettings:
-    """The specification of a test set's comparisons, with units and pairs resolved.
-
-    Attributes
-    ----------
-    counts : Counts
-        The test set, with its unit.
-    units : SwapUnits
-        The swapped units.
-    pairs : int64 array, shape (n_pairs, 2)
-        Systems compared.
-    method, trials, exact_limit, seed
-        As in `compare_sets`.
-    family_trials : mapping of str to int
-        The most trials that are counted by default, by name of the metric; metrics that are not named have no limit.
-    """
-
-    counts: Counts
-    units: SwapUnits
-    pairs: Integers
-    method: Method
-    trials: int | None
-    exact_limit: float | None = None
-    seed: int = 0
-    family_trials: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def method_and_limit(self) -> str:
-        """The method as text, with the limit of exact p-values if it affects which comparisons have them."""
-        decides = self.exact_limit is not None and self.method in {"auto", "both"}
-        return f"{self.method}:{float(self.exact_limit or 0)!r}" if decides else str(self.method)
-
-
 def bind_metric(metric: KnownMetric, counts: Counts) -> AnyBound:
     """Return the metric bound to the data; a metric that is already bound is returned unchanged."""
     return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
 
 
-def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], by: str | None) -> Comparisons:
-    """Return all comparisons of pairs with common items, in the order of subsets, pairs and metrics."""
-    metrics = tuple(bind_metric(m, spec.counts) for m in unbound)
-    panel_makers = _group_metrics(spec, metrics)
-    subsets, masks = zip(*_iter_subsets(spec.counts, by), strict=True)
+def list_comparisons(counts: Counts, spec: CompareSpec) -> Comparisons:
+    """Return the comparisons of pairs with common items, in the order of subsets, pairs and metrics, without jobs.
+
+    Raises
+    ------
+    InputError
+        No pair has common items.
+    """
+    units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
+    metrics = tuple(bind_metric(m, counts) for m in spec.find_metrics(counts))
+    panel_makers = _group_metrics(counts, spec.seed, units, pairs, metrics)
+    subsets, masks = zip(*_iter_subsets(counts, spec.by), strict=True)
     panels: list[ComparedPanel] = []
-    grids = [_place_subset(spec, metrics, panel_makers, mask, panels) for mask in masks]
-    subset_codes = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
-    pair, metric, panel, row, column = grids[0] if len(grids) == 1 else map(np.concatenate, zip(*grids, strict=True))
-    n_items, n_units = _take_rows(np.array([p.extent for p in panels], np.int64).reshape(-1, 2), panel)
-    limits = {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}
-    # decisions on pairs of cells are summed
-    swap_pairs = [isinstance(m, BoundAgreement) and m.swaps_pairs for m in metrics]
-    of_metrics = [sums if swaps else limits.get(type(m), sums) for m, swaps in zip(metrics, swap_pairs, strict=True)]
-    most = [
-        min(limit.DEFAULT_TRIALS, spec.family_trials.get(m.name, limit.DEFAULT_TRIALS))
-        for limit, m in zip(of_metrics, metrics, strict=True)
-    ]
-    defaults = np.column_stack([[limit.ENUMERATED_UNITS for limit in of_metrics], most])
-    max_units, default_trials = _take_rows(defaults, metric)
-    n_discordant: Integers = np.broadcast_to(np.int64(0), len(panel))
-    for rows in group_rows(number_rows(panel)):
-        differing = panels[int(panel[rows[0]])].n_discordant
-        n_discordant = scatter_rows(n_discordant, rows, differing[row[rows], column[rows]])
-    enumerated = (n_discordant <= max_units) & (spec.method != "randomization")
-    n_reached, exact_difference = np.full((len(pair), 3), -1, np.int64), np.full(len(pair), np.nan)
+    grids = [_place_subset(len(pairs), len(metrics), panel_makers, mask, panels) for mask in masks]
+    subset = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
+    pair, metric, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
+    n = len(pair)
+    if len(pairs) and not n:
+        raise InputError(
+            f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to "
+            "compare. Check that all systems use the same ids"
+        )
+    n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
+    defaults = [_get_defaults(m) for m in metrics]
+    most = [spec.family_trials.get(m.name, limit.DEFAULT_TRIALS) for m, limit in zip(metrics, defaults, strict=True)]
+    trials = np.minimum([limit.DEFAULT_TRIALS for limit in defaults], most)
+    max_units = np.array([limit.ENUMERATED_UNITS for limit in defaults], np.int64)[metric]
+    n_discordant, is_enumerable = np.zeros(n, np.int64), np.ones(n, np.bool_)
     has_slack = any(isinstance(p, Panel) and any(lattice.slack for lattice in p.lattices) for p in panels)
-    for group in group_rows(number_rows(panel, column)) if has_slack else ():
-        shared_panel, candidates = panels[int(panel[group[0]])], group[enumerated[group] & (n_discordant[group] > 0)]
-        for k in candidates[is_unequal(shared_panel, row[candidates].astype(np.int64), int(column[group[0]]))].tolist():
-            systems, bound = spec.pairs[pair[k]].tolist(), metrics[int(metric[k])]
-            assert isinstance(shared_panel, Panel)
-            assert isinstance(bound, BoundMetric)
-            mask = masks[int(subset_codes[k])]
-            position = shared_panel, int(row[k]), int(column[k])
-            enumeration = count_in_fractions(spec.counts, spec.units, bound, systems, mask, *position)
-            n_reached[k], exact_difference[k] = enumeration
+    for rows in group_rows(number_rows(panel, column)):
+        shared, m, places = panels[int(panel[rows[0]])], int(column[rows[0]]), row[rows].astype(np.int64)
+        n_discordant[rows] = shared.n_discordant[places, m]
+        if has_slack:
+            is_small = n_discordant[rows] <= max_units[rows]
+            is_enumerable[rows[is_small]] = ~is_unequal(shared, places[is_small], m)
+    enumerated = (n_discordant <= max_units) & (is_enumerable | (n_discordant == 0)) & (spec.method != "randomization")
     return Comparisons(
-        counts=spec.counts,
+        spec=spec,
+        counts=counts,
+        units=units,
+        pairs=pairs,
         metrics=metrics,
         panels=tuple(panels),
         masks=masks,
-        a=spec.pairs[pair, 0].astype(np.int32),
-        b=spec.pairs[pair, 1].astype(np.int32),
+        a=pairs[pair, 0].astype(np.int32),
+        b=pairs[pair, 1].astype(np.int32),
         metric=metric,
-        subset=CodedColumn(subset_codes, subsets),
+        subset=CodedColumn(subset, subsets),
         panel=panel,
         row=row,
         column=column,
@@ -335,16 +275,16 @@ def list_comparisons(spec: ComparisonSettings, unbound: Sequence[KnownMetric], b
         n_discordant=n_discordant,
         sampled=(~enumerated | (spec.method == "both")) & (spec.method != "exact"),
         enumerated=enumerated,
-        n_trials=np.broadcast_to(np.int64(spec.trials), len(pair)) if spec.trials else default_trials,
-        n_reached=n_reached,
-        exact_difference=exact_difference,
+        n_trials=np.broadcast_to(np.int64(spec.trials), n) if spec.trials else trials[metric],
+        signs=np.broadcast_to(np.int64(-1), (n, 2)),
     )
 
 
-def _take_rows(values: Integers, rows: Places) -> tuple[Integers, Integers]:
-    """Return both columns of some rows of an array of shape (n, 2), without copies if it has one row."""
-    first, second = np.broadcast_to(values, (len(rows), 2)).T if len(values) == 1 else values[rows].T
-    return first, second
+def _get_defaults(metric: AnyBound) -> Any:
+    """Return the module with the default trials of a metric, and with the most units that are enumerated."""
+    if isinstance(metric, BoundAgreement) and metric.swaps_pairs:  # decisions on pairs of cells are summed
+        return sums
+    return {BlackBox: outputs, BoundRanks: ranks, BoundAgreement: agreement}.get(type(metric), sums)
 
 
 def list_left_out(
@@ -381,9 +321,7 @@ PanelMaker = Callable[[Bools | None], Iterator[tuple[ComparedPanel, Integers]]]
 """Function from the items of a subset to panels, and to the positions of their pairs among the requested pairs."""
 
 
-def build_full_panels(
-    spec: ComparisonSettings, comparisons: Comparisons
-) -> tuple[list[ComparedPanel], Places, Places, Places]:
+def build_full_panels(comparisons: Comparisons) -> tuple[list[ComparedPanel], Places, Places, Places]:
     """Return panels that include units on which systems do not differ, and the positions of comparisons in them.
 
     Returns
@@ -392,83 +330,73 @@ def build_full_panels(
         Panels, and the index of each comparison's panel, its row and its column; arrays of shape (n,).
     """
     panels: list[ComparedPanel] = []
-    panel_makers = _group_metrics(spec, comparisons.metrics, every_unit=True)
-    grids = [_place_subset(spec, comparisons.metrics, panel_makers, mask, panels) for mask in comparisons.masks]
+    c, n_metrics = comparisons, len(comparisons.metrics)
+    panel_makers = _group_metrics(c.counts, c.spec.seed, c.units, c.pairs, c.metrics, every_unit=True)
+    grids = [_place_subset(len(c.pairs), n_metrics, panel_makers, mask, panels) for mask in c.masks]
     _, _, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
     return panels, panel, row, column
 
 
 def _group_metrics(
-    spec: ComparisonSettings, metrics: Sequence[AnyBound], *, every_unit: bool = False
-) -> list[tuple[list[int], PanelMaker]]:
+    counts: Counts, seed: int, units: SwapUnits, pairs: Integers, metrics: Sequence[AnyBound],
+    *, every_unit: bool = False,
+) -> list[tuple[list[int], PanelMaker]]:  # fmt: skip
     """Return groups of metric indices that can share panels, each with the function that builds these panels."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
         held_bits = b"" if metric.held is None else np.packbits(metric.held).tobytes()
         is_single = isinstance(metric, BlackBox | BoundRanks | BoundAgreement)
         groups.setdefault((k,) if is_single else (type(metric), held_bits), []).append(k)
-    return [
-        (group, _choose_panel_maker(spec, [metrics[k] for k in group], every_unit=every_unit))
-        for group in groups.values()
-    ]
+    makers: list[tuple[list[int], PanelMaker]] = []
+    for group in groups.values():
+        members = [metrics[k] for k in group]
+        summed = [metric for metric in members if isinstance(metric, BoundMetric)]
+        sharing = build.PanelGroups.from_metrics(counts, summed, pairs) if summed else None
+        makers.append((group, partial(_iter_panels, counts, seed, units, pairs, members, sharing, every_unit)))
+    return makers
 
 
-def _choose_panel_maker(spec: ComparisonSettings, metrics: Sequence[AnyBound], *, every_unit: bool) -> PanelMaker:
-    counts, units, pairs = spec.counts, spec.units, spec.pairs
-    if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
-        sharing = build.PanelGroups.from_metrics(counts, summed, pairs)
-        return lambda mask: (
-            (placed.panel, placed.pair_indices) for placed in sharing.build(units, mask, every_unit=every_unit)
-        )
-    if set_metrics := [m for m in metrics if isinstance(m, BoundSets)]:
-        return lambda mask: iter(build_set_panels(counts, units, set_metrics, pairs, subset=mask))
-    [metric] = metrics
-    if isinstance(metric, BoundAgreement):
-        return lambda mask: _build_agreement_panels(spec, metric, mask, every_unit=every_unit)
-    kind: type[OutputsPanel] = RankPanel if isinstance(metric, BoundRanks) else OutputsPanel
-    numbered_pairs = list(enumerate(pairs.tolist()))
-    return lambda mask: (
-        (kind.from_counts(counts, units, metric, pair, mask), np.array([k])) for k, pair in numbered_pairs
-    )
-
-
-def _build_agreement_panels(
-    spec: ComparisonSettings, metric: BoundAgreement, mask: Bools | None, *, every_unit: bool
-) -> Iterator[tuple[ComparedPanel, Integers]]:
-    """Yield the panel of metrics that are compared by their agreement with people.
-
-    If decisions on pairs of cells are swapped, these pairs are the items, and the agreement is their mean.
-    """
-    counts = spec.counts
-    cells = AgreementCells.from_counts(
-        counts, metric, np.ones(counts.n_items, np.bool_) if mask is None else mask, spec.units.index
-    )
-    if not metric.swaps_pairs:
-        n_items = counts.n_items if mask is None else int(mask.sum())
-        yield AgreementPanel.from_cells(cells, spec.units, metric, spec.pairs, n_items), np.arange(len(spec.pairs))
-        return
-    if cells.has_means(metric):
-        cells = cells.average()
-    decisions, weights = build_decisions(cells, metric)
-    fields = {"decisions": decisions, "pairs": weights}
-    of_pairs = Counts(counts.systems, fields, len(weights), name=counts.name)
-    mean = BoundMetric(metric.name, ("decisions", "pairs"), MEAN)
-    units = SwapUnits.from_counts(of_pairs, spec.seed)
-    for placed in build.PanelGroups.from_metrics(of_pairs, [mean], spec.pairs).build(units, every_unit=every_unit):
-        yield DecisionPanel.from_panel(placed.panel), placed.pair_indices
+def _iter_panels(
+    counts: Counts, seed: int, units: SwapUnits, pairs: Integers, metrics: Sequence[AnyBound],
+    sharing: build.PanelGroups | None, every_unit: bool, mask: Bools | None,
+) -> Iterator[tuple[ComparedPanel, Integers]]:  # fmt: skip
+    """Yield the panels of metrics of one kind on the items of a subset, and the positions of their pairs."""
+    metric = metrics[0]
+    if sharing is not None:
+        for placed in sharing.build(units, mask, every_unit=every_unit):
+            yield placed.panel, placed.pair_indices
+    elif isinstance(metric, BoundSets):
+        yield from build_set_panels(counts, units, cast("list[BoundSets]", metrics), pairs, subset=mask)
+    elif isinstance(metric, BoundAgreement):
+        items = np.ones(counts.n_items, np.bool_) if mask is None else mask
+        cells = AgreementCells.from_counts(counts, metric, items, units.index)
+        if not metric.swaps_pairs:
+            yield AgreementPanel.from_cells(cells, units, metric, pairs, int(items.sum())), np.arange(len(pairs))
+            return
+        # decisions on pairs of cells are swapped: these pairs are the items, and the agreement is their mean
+        decisions, weights = build_decisions(cells.average() if cells.has_means(metric) else cells, metric)
+        of_pairs = Counts(counts.systems, {"decisions": decisions, "pairs": weights}, len(weights), name=counts.name)
+        mean = BoundMetric(metric.name, ("decisions", "pairs"), MEAN)
+        pair_units = SwapUnits.from_counts(of_pairs, seed)
+        sharing = build.PanelGroups.from_metrics(of_pairs, [mean], pairs)
+        for placed in sharing.build(pair_units, every_unit=every_unit):
+            yield DecisionPanel.from_panel(placed.panel), placed.pair_indices
+    else:
+        kind: type[OutputsPanel] = RankPanel if isinstance(metric, BoundRanks) else OutputsPanel
+        for k, pair in enumerate(pairs.tolist()):
+            yield kind.from_counts(counts, units, metric, pair, mask), np.array([k])
 
 
 def _place_subset(
-    spec: ComparisonSettings,
-    metrics: Sequence[AnyBound],
+    n_pairs: int,
+    n_metrics: int,
     panel_makers: Sequence[tuple[list[int], PanelMaker]],
     mask: Bools | None,
     panels: list[ComparedPanel],
 ) -> tuple[Places, Places, Places, Places, Places]:
     """Return pair, metric, panel, row and column of a subset's comparisons with items; append to `panels`."""
-    shape = len(spec.pairs), len(metrics)
-    panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
-    column = np.zeros(len(metrics), np.int32)
+    panel, row = np.full((n_pairs, n_metrics), -1, np.int32), np.zeros((n_pairs, n_metrics), np.int32)
+    column = np.zeros(n_metrics, np.int32)
     for group, make_panels in panel_makers:
         column[group] = np.arange(len(group))
         for new_panel, pair_indices in make_panels(mask):
@@ -476,54 +404,11 @@ def _place_subset(
                 panel[pair_indices[:, None], group] = len(panels)
                 row[pair_indices[:, None], group] = np.arange(len(pair_indices))[:, None]
                 panels.append(new_panel)
-    if (panel >= 0).all():
-        pair, metric = (indices.astype(np.int32) for indices in np.divmod(np.arange(panel.size), len(metrics)))
-        return pair, metric, panel.ravel(), row.ravel(), column[metric]
     pair, metric = (indices.astype(np.int32) for indices in np.nonzero(panel >= 0))
     return pair, metric, panel[pair, metric], row[pair, metric], column[metric]
 
 
 AnyMetric = str | KnownMetric
-
-
-MAX_BY_DEFAULT = 100
-"""Maximum number of comparisons for which intervals are computed by default."""
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalSpec:
-    """Which intervals of differences and scores are computed.
-
-    Attributes
-    ----------
-    kind : {"auto", "bootstrap", "inversion"}
-        auto: Tango's for item scores of 0 and 1, inversion for other means, otherwise the bootstrap's. Normal
-        intervals instead of the last two for very many units.
-    confidence : float
-        Confidence level of the intervals.
-    resamples : int or None
-        Number of resamples; the default depends on the kind.
-    max_comparisons : int or None
-        With more comparisons than this, there are no intervals; None for no limit.
-    """
-
-    kind: Literal["auto", "bootstrap", "inversion"] = "auto"
-    confidence: float = 0.95
-    resamples: int | None = None
-    max_comparisons: int | None = None
-
-    @staticmethod
-    def from_options(options: SelectionOptions) -> IntervalSpec | None:
-        """Return the interval specification from options; None if no intervals are wanted."""
-        kind = options["interval"]
-        if kind == "none":
-            return None
-        max_comparisons = MAX_BY_DEFAULT if kind is None else None
-        return IntervalSpec(kind or "auto", options["confidence"], options["resamples"], max_comparisons)
-
-    def covers(self, n_comparisons: int) -> bool:
-        """Return whether intervals are computed for a call with this many comparisons."""
-        return self.max_comparisons is None or n_comparisons <= self.max_comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,15 +430,11 @@ class CompareSpec:
     method, exact_limit, trials, seed
         As in `compare_sets`.
     family_trials : mapping of str to int
-        As in `ComparisonSettings`.
-    has_contrasts : bool
-        Show p with other swapped units.
+        The most trials that are counted by default, by name of the metric; metrics that are not named have no limit.
+    alternative, alpha, second_run, interval, confidence, resamples, margin, beside
+        As in `compare_sets`.
     tests : tuple of str
         Names of classical tests, as `statistics.classical.parse_tests` gives them.
-    interval_spec : IntervalSpec or None
-        Requested intervals; None for none.
-    margin : float or None
-        Margin of the tests of non-inferiority and equivalence; None for none.
     unused : tuple of Option
         Options that have no effect together with the others.
     requested : mapping of str to value
@@ -570,9 +451,14 @@ class CompareSpec:
     trials: int | None = None
     seed: int = 0
     family_trials: Mapping[str, int] = field(default_factory=dict)
-    has_contrasts: bool = True
+    alternative: Alternative = "two-sided"
+    alpha: float = 0.05
+    second_run: bool = True
+    beside: bool = True
     tests: tuple[str, ...] = ()
-    interval_spec: IntervalSpec | None = None
+    interval: IntervalKind | None = "none"
+    confidence: float = 0.95
+    resamples: int | None = None
     margin: float | None = None
     unused: tuple[Option, ...] = ()
     requested: Mapping[str, Any] = field(default_factory=dict)
@@ -587,9 +473,7 @@ class CompareSpec:
         return CompareSpec(**same | {
             "metrics": metrics,
             "levels": levels,
-            "has_contrasts": options["beside"],
             "tests": tests,
-            "interval_spec": IntervalSpec.from_options(options),
             "unused": tuple(find_unused_options(options)),
             "requested": {name: values[name] for name in RECORDED_OPTIONS} | {"unit": [*levels], "tests": [*tests]},
         })  # fmt: skip

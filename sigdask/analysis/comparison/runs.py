@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import (
-    CompareSpec,
-    Comparisons,
-    ComparisonSettings,
-    bind_metric,
-    build_full_panels,
-)
+from sigdask.analysis.comparison.pairs import Comparisons, KnownMetric, bind_metric, build_full_panels
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats
 from sigdask.metrics.base import BoundMetric, Metric
-from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling import Jackknife
 from sigdask.results.columns import RECIPE, CodedColumn, Columns
 from sigdask.statistics.dependence import compare_runs
 
 
-def compute_run_scores(jobs: ComparisonJobs, spec: CompareSpec) -> Floats | None:
+def compute_run_scores(comparisons: Comparisons, metrics: Sequence[KnownMetric]) -> Floats | None:
     """Return the scores of both systems of each comparison in each run, shape (n, 2, n_runs).
 
     None if the systems have one run, or if a metric has no score of a run, such as pass@k.
     """
-    counts, comparisons = jobs.spec.counts, jobs.comparisons
-    metrics = spec.find_metrics(counts)
+    counts = comparisons.counts
     if counts.runs is None or any(not isinstance(m, Metric) or m.takes_replicates for m in metrics):
         return None
     scores = []
@@ -38,15 +30,14 @@ def compute_run_scores(jobs: ComparisonJobs, spec: CompareSpec) -> Floats | None
         bound = [bind_metric(metric, run) for metric in metrics]
         held = (metric.held if isinstance(metric, BoundMetric) else None for metric in comparisons.metrics)
         same_items = tuple(replace(b, held=mask) for b, mask in zip(bound, held, strict=True))  # type: ignore[arg-type]
-        settings = replace(jobs.spec, counts=run)
-        run_scores, _ = compute_scores_and_errors(settings, replace(comparisons, metrics=same_items))
+        run_scores, _ = compute_scores_and_errors(replace(comparisons, counts=run, metrics=same_items))
         scores.append(run_scores)
     return np.stack(scores, axis=2) if scores else None
 
 
-def compute_scores_and_errors(settings: ComparisonSettings, comparisons: Comparisons) -> tuple[Floats, Floats]:
+def compute_scores_and_errors(comparisons: Comparisons) -> tuple[Floats, Floats]:
     """Return both scores of each comparison, and the jackknife's standard error of the difference."""
-    panels, panel, row, column = build_full_panels(settings, comparisons)
+    panels, panel, row, column = build_full_panels(comparisons)
     scores, errors = np.empty((len(comparisons), 2)), np.empty(len(comparisons))
     for rows in group_rows(number_rows(panel, column)):
         one, m = panels[int(panel[rows[0]])], int(column[rows[0]])
@@ -56,29 +47,23 @@ def compute_scores_and_errors(settings: ComparisonSettings, comparisons: Compari
     return scores, errors
 
 
-def compare_all_runs(
-    jobs: ComparisonJobs, scores: Floats, alternative: Alternative, alpha: float, confidence: float
-) -> Columns:
+def compare_all_runs(comparisons: Comparisons, scores: Floats) -> Columns:
     """Return the tests over runs and of recipes for all comparisons of a test set.
 
     Parameters
     ----------
-    jobs : ComparisonJobs
+    comparisons : Comparisons
         The comparisons.
     scores : float64 array, shape (n, 2, n_runs)
         As `compute_run_scores` returns them.
-    alternative : str
-        Alternative of all comparisons.
-    alpha, confidence : float
-        Level of the verdicts, and confidence of the intervals.
     """
-    n, runs = len(scores), jobs.spec.counts.runs
+    n, runs, spec = len(scores), comparisons.counts.runs, comparisons.spec
     assert runs is not None
-    _, errors = compute_scores_and_errors(jobs.spec, jobs.comparisons)
+    _, errors = compute_scores_and_errors(comparisons)
     tested = compare_runs(
-        scores, errors, jobs.comparisons.n_units, is_paired=runs.is_shared, alternative=alternative, alpha=alpha
+        scores, errors, comparisons.n_units, is_paired=runs.is_shared, alternative=spec.alternative, alpha=spec.alpha
     )
-    low, high = tested.compute_interval(scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1), confidence)
+    low, high = tested.compute_interval(scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1), spec.confidence)
     return {
         "runs.column": CodedColumn.from_constant(runs.column, n),
         "runs.method": CodedColumn.from_constant(str(tested.method), n),

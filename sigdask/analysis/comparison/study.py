@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -23,21 +23,17 @@ from sigdask.analysis.comparison.families import (
     add_intervals,
     build_across_sets,
     build_adjustment,
-    choose_adjustment,
 )
 from sigdask.analysis.comparison.intervals import IntervalJobs
-from sigdask.analysis.comparison.jobs import (
-    ComparisonJobs,
-    FamilyComparisons,
-    build_input_digests,
-)
-from sigdask.analysis.comparison.judge import Failed, JudgementSettings, judge_counts
-from sigdask.analysis.comparison.margins import MarginJobs
+from sigdask.analysis.comparison.jobs import JoinedComparisons, build_input_digests, plan_contrast, plan_jobs
+from sigdask.analysis.comparison.judge import Failed, build_table, judge_counts
+from sigdask.analysis.comparison.margins import MarginTests, build_margin_columns, plan_margins
 from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
     CompareSpec,
+    Comparisons,
     CountedCells,
-    IntervalSpec,
+    bind_metric,
     join_cells,
     list_left_out,
     list_pairs,
@@ -54,7 +50,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.interface import spell, spell_in
-from sigdask.options import OPTIONS, Adjust, Alternative, Option, SelectionOptions
+from sigdask.options import OPTIONS, Adjust, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import Columns, join_columns, take_rows
@@ -77,114 +73,62 @@ EXACT_WITHOUT_TRIALS = (
     "inversion), or give {method=both}"
 )
 
+NO_ROWS = np.zeros(0, np.int64)
+
 MIN_GROUPS = 6
 """Minimum number of groups for which swapping them can reach p = 0.05, two-sided."""
 
 
 @dataclass(frozen=True, eq=False)
 class SetAnalysis:
-    """The comparisons of one test set, with contrasts by other units, correlations within columns and classical tests.
+    """The comparisons of one test set, with all that is counted and computed about them.
 
     Attributes
     ----------
-    main : ComparisonJobs
+    main : Comparisons
         With the requested unit.
     dependences : dict of str to dict
         How differences are correlated within each coarser column.
-    contrasts : tuple of ComparisonJobs
+    contrasts : tuple of Comparisons
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of comparisons that are omitted because the systems have no common item there.
-    tests : tuple of str
-        Names of the additional classical tests.
-    alternative : str
-        Alternative of all comparisons.
-    intervals : IntervalJobs or None
-        Intervals, None if not requested.
-    margins : MarginJobs or None
-        Tests of a margin, None if not requested.
-    unused : tuple of Option
-        Options that have no effect together with the others.
     run_scores : float64 array, shape (n_comparisons, 2, n_runs), or None
         Scores of both systems in each run. None if the systems have one run.
+    margins : list of (int64 array, MarginTests)
+        Comparisons and their tests of a margin; empty if not requested.
+    intervals : IntervalJobs or None
+        Intervals, None if not requested.
     """
 
-    main: ComparisonJobs
+    main: Comparisons
     dependences: dict[str, Columns]
-    contrasts: tuple[ComparisonJobs, ...]
-    left_out: tuple[tuple[str | None, str, str, str], ...] = ()
-    tests: tuple[str, ...] = ()
-    alternative: Alternative = "two-sided"
+    contrasts: tuple[Comparisons, ...]
+    left_out: tuple[tuple[str | None, str, str, str], ...]
+    run_scores: Floats | None
+    margins: list[tuple[Integers, MarginTests]]
     intervals: IntervalJobs | None = None
-    margins: MarginJobs | None = None
-    unused: tuple[Option, ...] = ()
-    run_scores: Floats | None = None
-
-    @staticmethod
-    def from_spec(
-        counts: Counts,
-        spec: CompareSpec,
-        alternative: Alternative = "two-sided",
-        *,
-        second_run: bool,
-        alpha: float = 0.05,
-    ) -> SetAnalysis:
-        """Return the analysis that a specification asks of a test set, ready to be counted."""
-        unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
-        grouped = counts.with_unit(unit)
-        bound = spec.bind_metrics(grouped)
-        main = ComparisonJobs.from_spec(grouped, bound, second_run=second_run)
-        run_scores, spec = compute_run_scores(main, spec), bound
-        dependences = compute_unit_correlations(main.comparisons, main.spec.units) if grouped.groups else {}
-        finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
-        levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
-        levels = levels if spec.has_contrasts and not counts.apart else []
-        contrasts = tuple(ComparisonJobs.build_contrast(counts.with_unit(level), spec) for level in levels)
-        left_out = tuple(list_left_out(grouped, main.spec.pairs, spec.find_metrics(grouped), spec.by))
-        margins = None if spec.margin is None else MarginJobs.from_comparisons(main, spec, spec.margin, alpha)
-        return SetAnalysis(
-            main,
-            dependences,
-            contrasts,
-            left_out,
-            spec.tests,
-            alternative,
-            margins=margins,
-            unused=spec.unused,
-            run_scores=run_scores,
-        )
 
     def __len__(self) -> int:
-        return len(self.main.comparisons)
-
-    def with_intervals(self, spec: IntervalSpec | None) -> SetAnalysis:
-        """Return the analysis with intervals as specified."""
-        if spec is None:
-            return self
-        return replace(self, intervals=IntervalJobs.from_comparisons(self.main, spec))
+        return len(self.main)
 
     @property
-    def comparison_jobs(self) -> tuple[ComparisonJobs, ...]:
-        """Comparison jobs by the main unit, followed by those of the contrast units."""
+    def by_unit(self) -> tuple[Comparisons, ...]:
+        """Comparisons by the main unit, followed by those of the contrast units."""
         return self.main, *self.contrasts
-
-    @property
-    def cells(self) -> list[CountedCells]:
-        """The comparisons' counts by all units, in the order of the jobs."""
-        return [part for unit_jobs in self.comparison_jobs for part in unit_jobs.cells]
 
     @property
     def layout(self) -> Hashable:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
-        units = tuple(jobs.spec.counts.unit for jobs in self.comparison_jobs)
-        columns = tuple(self.dependences)
-        has_further = self.intervals is None, self.margins is None, self.run_scores is None
-        return self.alternative, has_further, self.tests, columns, units, len(self) > 0
+        units = tuple(comparisons.counts.unit for comparisons in self.by_unit)
+        has_further = self.intervals is None, not self.margins, self.run_scores is None
+        spec = self.main.spec
+        return spec.alternative, has_further, spec.tests, tuple(self.dependences), units, len(self) > 0
 
     @cached_property
     def notes(self) -> list[Note]:
         """Notes on omitted comparisons, and on differences that are correlated within columns coarser than the unit."""
-        unit = self.main.spec.counts.unit
+        unit, spec = self.main.counts.unit, self.main.spec
         notes = []
         if self.left_out:
             names = [
@@ -193,10 +137,10 @@ class SetAnalysis:
             ]
             text = f"not compared, because they have no item in common: {format_list(names, MAX_NAMED, '; ')}"
             notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
-        if self.main.spec.method == "exact" and self.main.spec.trials is not None:
+        if spec.method == "exact" and spec.trials is not None:
             notes.append(Note("unused-option", spell_in(EXACT_WITHOUT_TRIALS), {"option": "trials"}))
-        notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in self.unused if option.idle_with]
-        permuted = (note_permutation(metric, unit) for metric in self.main.comparisons.metrics)
+        notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in spec.unused if option.idle_with]
+        permuted = (note_permutation(metric, unit) for metric in self.main.metrics)
         notes += [note for note in permuted if note is not None]
         n_tested, n = _count_tested(self.dependences), len(self)
         for column in list_clear_columns(self.dependences):
@@ -223,18 +167,25 @@ class SetAnalysis:
         return notes
 
 
-def _build_table(analyses: Sequence[SetAnalysis], settings: JudgementSettings, tallies: Tallies) -> Table:
-    """Return the table of results of analyses of one layout, with contrasts and classical tests."""
-    jobs_by_unit = zip(*(analysis.comparison_jobs for analysis in analyses), strict=True)
-    result, *contrasts = (settings.build_table(unit_jobs, tallies) for unit_jobs in jobs_by_unit)
-    tests = [run_tests(entry.main.comparisons, entry.tests, settings.alternative) for entry in analyses]
-    names = ("n_units", "method", "n_trials", "n_extreme", "p_value")
-    groups = {f"beside.{t.unit[0]}": {name: t[name] for name in names} for t in contrasts if len(t)}
-    for column in analyses[0].dependences:
-        groups[f"dependence.{column}"] = join_columns([entry.dependences[column] for entry in analyses])
-    for name, parts in zip(analyses[0].tests, zip(*tests, strict=True), strict=False):
-        groups[f"tests.{name}"] = join_columns(parts)
-    return result.replace(**{f"{path}.{name}": v for path, columns in groups.items() for name, v in columns.items()})
+def plan_set(counts: Counts, spec: CompareSpec) -> SetAnalysis:
+    """Return the analysis that a specification asks of a test set, ready to be counted, without intervals."""
+    unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
+    grouped = counts.with_unit(unit)
+    metrics = spec.find_metrics(grouped)
+    spec = replace(spec, metrics=[bind_metric(metric, grouped) for metric in metrics])  # once for all units
+    main = plan_jobs(grouped, spec)
+    dependences = compute_unit_correlations(main) if grouped.groups else {}
+    finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
+    levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
+    levels = levels if spec.beside and not counts.apart else []
+    return SetAnalysis(
+        main,
+        dependences,
+        tuple(plan_contrast(counts.with_unit(level), spec) for level in levels),
+        tuple(list_left_out(grouped, main.pairs, main.metrics, spec.by)),
+        compute_run_scores(main, metrics),
+        [] if spec.margin is None else plan_margins(main),
+    )
 
 
 def list_clear_columns(dependences: Mapping[str, Columns], fewest: int = 2) -> list[str]:
@@ -267,20 +218,11 @@ class Study:
         Adjustments, each with the indices of the comparisons that are judged together: all those by one metric.
     across : list of AcrossSets
         Tests of each pair over all sets, by each metric. Empty if not requested.
-    alpha : float
-        Level of the verdicts.
-    seed : int
-        Seed of the random stream.
-    requested : mapping of str to value
-        The options that results record.
     """
 
     analyses: list[SetAnalysis]
     families: list[tuple[Adjustment, Integers]]
     across: list[AcrossSets]
-    alpha: float
-    seed: int
-    requested: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def jobs(self) -> list[Job]:
@@ -290,14 +232,17 @@ class Study:
     @property
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
-        across = [job for entry in self.across for job in (entry.job, entry.equal_scores.job)]
+        by_set = ([part for unit in analysis.by_unit for part in unit.cells] for analysis in self.analyses)
         families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
-        families += [(job, np.zeros(0, np.int64)) for job in across if job is not None]
+        further = [job for entry in self.across for job in (entry.job, entry.equal_scores.job)]
+        margins = [job for entry in self.analyses for _, tests in entry.margins for job in tests.jobs]
+        intervals = (entry.intervals.cells if entry.intervals else [] for entry in self.analyses)
         return [
-            *join_cells((analysis.cells for analysis in self.analyses), self._sizes),
+            *join_cells(by_set, self._sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families),
-            *join_cells((entry.intervals.cells if entry.intervals else [] for entry in self.analyses), self._sizes),
-            *(part for entry in self.analyses if entry.margins for part in entry.margins.cells),
+            *(CountedCells.from_whole(job, NO_ROWS) for job in further if job is not None),
+            *join_cells(intervals, self._sizes),
+            *(CountedCells.from_whole(job, NO_ROWS) for job in margins),
         ]
 
     @property
@@ -306,14 +251,15 @@ class Study:
         return [*join_cells((analysis.main.cells for analysis in self.analyses), self._sizes)]
 
     @property
+    def spec(self) -> CompareSpec:
+        """What was asked of the first test set; seed, level and adjustment are those of all."""
+        return self.analyses[0].main.spec
+
+    @property
     def _sizes(self) -> list[int]:
         return [*map(len, self.analyses)]
 
-    def build_results(
-        self,
-        tallies: Sequence[Tally],
-        failed: Failed | None = None,
-    ) -> ComparisonResults:
+    def build_results(self, tallies: Sequence[Tally], failed: Failed | None = None) -> ComparisonResults:
         """Return the results from the tallies of `jobs`, given in the same order.
 
         `failed` is called for metrics of whole outputs that give no score; their results then have none. Without it
@@ -331,12 +277,12 @@ class Study:
     def layout(self) -> Hashable:
         """Key that studies share if `judge_studies` can judge them together. Some studies share it with no other."""
         layouts = {analysis.layout for analysis in self.analyses}
-        can_fail = any(not panel.manner.vectorised for a in self.analyses for panel in a.main.comparisons.panels)
-        return object() if self.across or can_fail or len(layouts) > 1 else (self.alpha, self.seed, *layouts)
+        can_fail = any(not panel.manner.vectorised for a in self.analyses for panel in a.main.panels)
+        return object() if self.across or can_fail or len(layouts) > 1 else (self.spec.alpha, self.spec.seed, *layouts)
 
     def _build_results(self, table: Table, families: Families, tallies: Tallies) -> ComparisonResults:
         """Return the results with their notes, from the table of results and the families with counted trials."""
-        counts = [analysis.main.spec.counts for analysis in self.analyses]
+        counts = [analysis.main.counts for analysis in self.analyses]
         notes = [*_iter_scopes(counts), *(Note("reading", text) for each_set in counts for text in each_set.warnings)]
         for adjustment, indices in families:
             is_all = np.array_equal(indices, np.arange(len(table)))
@@ -348,9 +294,9 @@ class Study:
         largest = max(adjusted, key=lambda family: len(family[1]), default=None)
         return ComparisonResults(
             table=table,
-            seed=self.seed,
-            alpha=self.alpha,
-            options=self.requested,
+            seed=self.spec.seed,
+            alpha=self.spec.alpha,
+            options=self.spec.requested,
             notes=drop_duplicates(notes),
             family=None if largest is None else largest[0].build_note(len(largest[1])),
             together=self._combine_sets(tallies, table),
@@ -359,9 +305,10 @@ class Study:
     def _combine_sets(self, tallies: Tallies, table: Table) -> tuple[ResultAcrossSets, ...]:
         if not self.across:
             return ()
-        jobs = [analysis.main for analysis in self.analyses]
-        p_greater, p_less = (judge_counts(jobs, tallies, side)[0] for side in ("greater", "less"))
-        errors = np.concatenate([compute_scores_and_errors(main.spec, main.comparisons)[1] for main in jobs])
+        sets = [analysis.main for analysis in self.analyses]
+        joined = JoinedComparisons.from_sets(*sets)
+        p_greater, p_less = (judge_counts(joined, tallies, side)[0] for side in ("greater", "less"))
+        errors = np.concatenate([compute_scores_and_errors(comparisons)[1] for comparisons in sets])
         by_metric = [
             add_intervals(across, across.build_results(tallies, table, p_greater, p_less), table, errors)
             for across in self.across
@@ -386,7 +333,7 @@ def judge_studies(
         Called for metrics of whole outputs that give no score, whose results have none. Without it they are errors.
     """
     sizes = [study.n_results for study in studies]
-    sampled = [sum(int(entry.main.comparisons.sampled.sum()) for entry in study.analyses) for study in studies]
+    sampled = [sum(int(entry.main.sampled.sum()) for entry in study.analyses) for study in studies]
     table = _build_joint_table(studies, np.repeat(sampled, sizes), tallies, failed)
     families = [
         [(adjustment.with_counted_trials(tallies), indices) for adjustment, indices in study.families]
@@ -405,7 +352,7 @@ def judge_studies(
             p_adjusted = _adjust_by_family(table["runs.p_value"], [(entry.method, rows) for entry, rows in adjusted])
             columns = dict.fromkeys(DETAILS, np.full(len(table), np.nan))  # these intervals hold for these runs only
             table = table.replace(**columns, **{"runs.p_adjusted": p_adjusted})
-    comparisons = [analysis.main.comparisons for study in studies for analysis in study.analyses]
+    comparisons = [analysis.main for study in studies for analysis in study.analyses]
     table = explain_contested(table.replace(**_compute_equal_scores(all_families, tallies, failed)), comparisons)
     parts = [table] if len(studies) == 1 else table.divide(sizes)
     return table, [
@@ -420,28 +367,34 @@ def _build_joint_table(studies: Sequence[Study], n_sampled: Integers, tallies: T
     for _, group in groupby((entry for study in studies for entry in study.analyses), lambda entry: entry.layout):
         analyses = [*group]
         stop = start + sum(map(len, analyses))
-        judgement = JudgementSettings(analyses[0].alternative, studies[0].alpha, n_sampled[start:stop], failed)
-        intervals = [entry.intervals.build_columns(tallies) for entry in analyses if entry.intervals is not None]
-        table = _build_table(analyses, judgement, tallies)
-        differences = np.split(table.difference, np.cumsum([*map(len, analyses)])[:-1])
-        pairs = [(entry.margins, d) for entry, d in zip(analyses, differences, strict=True) if entry.margins]
-        margins = [jobs.build_columns(difference, tallies) for jobs, difference in pairs]
-        joined, runs = join_columns(intervals), _compare_runs(analyses, studies[0].alpha)
-        joined = use_recipe_intervals(joined, runs) if joined and runs else joined
-        origins = build_input_digests([a.main for a in analyses], studies[0].seed, get_version())
-        tables.append(table.replace(**join_columns(margins), **joined, **runs, **origins))
+        tables.append(_build_table(analyses, n_sampled[start:stop], tallies, failed))
         start = stop
     return Table.join(tables)
 
 
-def _compare_runs(analyses: Sequence[SetAnalysis], alpha: float) -> Columns:
-    """Return the tests over runs and of recipes; nothing if systems have one run."""
-    results = []
-    for entry in analyses:
-        if entry.run_scores is not None:
-            confidence = 1 - alpha if entry.intervals is None else entry.intervals.confidence
-            results.append(compare_all_runs(entry.main, entry.run_scores, entry.alternative, alpha, confidence))
-    return join_columns(results)
+def _build_table(
+    analyses: Sequence[SetAnalysis], n_sampled: Integers, tallies: Tallies, failed: Failed | None
+) -> Table:
+    """Return the table of results of analyses of one layout."""
+    table, *contrasts = (
+        build_table(JoinedComparisons.from_sets(*comparisons), tallies, n_sampled, failed)
+        for comparisons in zip(*(analysis.by_unit for analysis in analyses), strict=True)
+    )
+    names = ("n_units", "method", "n_trials", "n_extreme", "p_value")
+    groups = {f"beside.{t.unit[0]}": {name: t[name] for name in names} for t in contrasts if len(t)}
+    for column in analyses[0].dependences:
+        groups[f"dependence.{column}"] = join_columns([entry.dependences[column] for entry in analyses])
+    tests = [run_tests(entry.main) for entry in analyses]
+    for name, parts in zip(analyses[0].main.spec.tests, zip(*tests, strict=True), strict=False):
+        groups[f"tests.{name}"] = join_columns(parts)
+    differences = np.split(table.difference, np.cumsum([*map(len, analyses)])[:-1])
+    pairs = [(entry, d) for entry, d in zip(analyses, differences, strict=True) if entry.margins]
+    margins = [build_margin_columns(entry.main, entry.margins, d, tallies) for entry, d in pairs]
+    intervals = join_columns([entry.intervals.build_columns(tallies) for entry in analyses if entry.intervals])
+    runs = join_columns([compare_all_runs(e.main, e.run_scores) for e in analyses if e.run_scores is not None])
+    columns = {f"{path}.{name}": values for path, group in groups.items() for name, values in group.items()}
+    columns |= join_columns(margins) | (use_recipe_intervals(intervals, runs) if intervals and runs else intervals)
+    return table.replace(**columns, **runs, **build_input_digests([entry.main for entry in analyses], get_version()))
 
 
 def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
@@ -525,63 +478,50 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Colu
     return _join_by_row(details, families)
 
 
-def prepare_study(
-    specs: Sequence[tuple[Counts, CompareSpec, Alternative]],
-    *,
-    alpha: float = 0.05,
-    adjust: Adjust | None = None,
-    together: bool = False,
-    second_run: bool = True,
+def plan_study(
+    specs: Sequence[tuple[Counts, CompareSpec]], *, adjust: Adjust | None = None, together: bool = False
 ) -> Study:
     """Return the study of some test sets, with all jobs listed and none counted.
 
     Parameters
     ----------
-    specs : sequence of (Counts, CompareSpec, alternative)
-        Test sets with different names, and the comparisons requested for each.
-    alpha, adjust, together, second_run
+    specs : sequence of (Counts, CompareSpec)
+        Test sets with different names, and what is asked of each; seed, level and alternative are those of all.
+    adjust, together
         As in `compare_sets`.
     """
     if not specs:
         raise InputError("no test set given")
-    names = [counts.name for counts, _, _ in specs]
+    names = [counts.name for counts, _ in specs]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
-    specs = [
-        (counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by])), spec, side) for counts, spec, side in specs
-    ]
-    family_trials = _choose_family_trials(specs, adjust, alpha)
-    specs = [(counts, replace(spec, family_trials=family_trials), side) for counts, spec, side in specs]
-    analyses = [SetAnalysis.from_spec(*request, alpha=alpha, second_run=second_run) for request in specs]
-    comparisons = FamilyComparisons.from_jobs(*(analysis.main for analysis in analyses))
-    families, across, n = [], [], len(comparisons)
-    interval_specs = [
-        spec.interval_spec if spec.interval_spec and spec.interval_spec.covers(n) else None for _, spec, _ in specs
-    ]
-    for indices in group_rows(number_rows(comparisons.metric)):  # metrics are separate questions
+    specs = [(counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by])), spec) for counts, spec in specs]
+    family_trials = _choose_family_trials(specs, adjust)
+    analyses = [plan_set(counts, replace(spec, family_trials=family_trials)) for counts, spec in specs]
+    comparisons = JoinedComparisons.from_sets(*(analysis.main for analysis in analyses))
+    n, families, across = len(comparisons), [], []
+    analyses = [replace(entry, intervals=IntervalJobs.from_comparisons(entry.main, n)) for entry in analyses]
+    for indices in group_rows(number_rows(comparisons.encode_names("metric"))):  # metrics are separate questions
         members = comparisons.select(indices)
-        method, alternative = choose_adjustment(adjust, members), analyses[members.set_index[0]].alternative
-        with_intervals = any(interval_specs[k] for k in np.unique(members.set_index))
-        families.append((build_adjustment(method, members, alternative, with_intervals=with_intervals), indices))
+        with_intervals = any(analyses[k].intervals for k in np.unique(members.set_index))
+        families.append((build_adjustment(adjust, members, with_intervals=with_intervals), indices))
         if together:
-            of_metric = build_across_sets(members, specs[0][2])
+            of_metric = build_across_sets(members)
             across.append(replace(of_metric, members=indices[of_metric.members]))
     if together and all(of_metric.members.shape[1] < 2 for of_metric in across):
         raise InputError(spell_in(ONE_SET))
-    analyses = [analysis.with_intervals(spec) for analysis, spec in zip(analyses, interval_specs, strict=True)]
-    return Study(analyses, families, across, alpha, specs[0][1].seed, specs[0][1].requested)
+    return Study(analyses, families, across)
 
 
-def _choose_family_trials(
-    specs: Sequence[tuple[Counts, CompareSpec, Alternative]], adjust: Adjust | None, alpha: float
-) -> dict[str, int]:
+def _choose_family_trials(specs: Sequence[tuple[Counts, CompareSpec]], adjust: Adjust | None) -> dict[str, int]:
     """Return the most trials that are counted by default, for each metric with several comparisons."""
     sizes: Counter[str] = Counter()
-    for counts, spec, _ in specs:
+    for counts, spec in specs:
         n_subsets = 1 if spec.by is None else len(set(counts.group(spec.by)))
         n = n_subsets * len(list_pairs(counts, spec.pairs, spec.baseline))
         sizes.update({metric.name: n for metric in spec.find_metrics(counts)})
+    alpha = specs[0][1].alpha
     return {name: choose_trials(compute_penalty(adjust or "", n), alpha) for name, n in sizes.items() if n > 1}
 
 

@@ -16,7 +16,7 @@ from sigdask.analysis.comparison.margins import (
     align_smallest,
     estimate_deviations,
 )
-from sigdask.analysis.comparison.pairs import CompareSpec, ComparisonSettings, bind_metric, list_comparisons
+from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import AnyBound
@@ -35,7 +35,6 @@ from sigdask.nightly.gate.rules import (
     select_rows,
 )
 from sigdask.nightly.gate.verdicts import judge_not_worse, judge_within_margin
-from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import Subset
@@ -161,9 +160,7 @@ def gather_evidence(
         if not isinstance(rule, NotWorse):
             rule_results = [*iter_results(own_rows.take(rows))]
             for name in dict.fromkeys(r.metric for r in rule_results):
-                spec = CompareSpec(
-                    ["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, has_contrasts=False
-                )
+                spec = CompareSpec(["mean"], by=by, trials=trials, seed=seed)
                 metric_results = [r for r in rule_results if r.metric == name]
                 tested = _test_margins(counts, rule, metrics[name], metric_results, spreads, spec, count, baseline)
                 margin_results |= {(rule, key): margin_result for key, margin_result in tested}
@@ -179,9 +176,8 @@ def _test_margins(
     compared = [
         (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
     ]
-    tests = MarginTests.from_pairs(
-        counts, metric, compared, spec, margin=rule.margin, alpha=rule.alpha, sides=(NOT_WORSE,), finds_smallest=True
-    )
+    asked = replace(spec, margin=rule.margin, alpha=rule.alpha)
+    tests = MarginTests.from_pairs(counts, metric, compared, asked, (NOT_WORSE,), finds_smallest=True)
     gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
     units = [(r.n_units, r.n_discordant) for r in results]
     keys = [get_key(r) for r in results]
@@ -195,11 +191,9 @@ def _test_margins(
 def _iter_spreads(
     counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
 ) -> Iterator[tuple[ComparisonKey, float]]:
-    system_index = {name: k for k, name in enumerate(counts.systems)}
-    pairs = np.array(list(dict.fromkeys((system_index[r.a], system_index[r.b]) for r in results)), np.int64)
-    spec = ComparisonSettings(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
+    pairs = [*dict.fromkeys((r.a, r.b) for r in results)]
     wanted_keys = {get_key(r) for r in results}
-    c = list_comparisons(spec, metrics, by)
+    c = list_comparisons(counts, CompareSpec(metrics, pairs, by=by, method="randomization", seed=seed))
     keys: list[ComparisonKey] = [
         (counts.name, subset.value if subset else None, counts.systems[a], counts.systems[b], c.get_metric(k).name)
         for k, (subset, a, b) in enumerate(zip(c.subset.to_list(), c.a.tolist(), c.b.tolist(), strict=True))

@@ -124,7 +124,7 @@ def _build_size(test_set: TestSet, counts: Counts, study: Study) -> PlanEntrySiz
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
-        n_units=analysis.main.spec.units.n_units,
-        n_comparisons=len(analysis.main.comparisons),
+        n_units=analysis.main.units.n_units,
+        n_comparisons=len(analysis.main),
         warnings=counts.notices,
     )

@@ -69,7 +69,7 @@ class Batch:
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
         """Paths that each test set was read from, by its name."""
         analyses = [analysis for study in self.studies for analysis in study.analyses]
-        return [(name, entry.main.spec.counts.files) for name, entry in zip(self.names, analyses, strict=True)]
+        return [(name, entry.main.counts.files) for name, entry in zip(self.names, analyses, strict=True)]
 
     @staticmethod
     def from_studies(counts: dict[str, Counts], studies: list[Study]) -> Batch:

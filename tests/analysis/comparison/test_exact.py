@@ -168,39 +168,13 @@ def test_counts_of_groups_of_items_are_exact_under_their_unit():
     assert r.exact.p_hi == pytest.approx(float(enumerate_signs(d, "two-sided")), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_no_unit_is_lost_and_no_tie_missed_whatever_the_sizes_of_scores(seed):
-    """Ratios up to 1e300, subnormal and negative numbers, against enumeration in fractions."""
-    rng = build_rng(seed)
-    short = [0.0, 5e-324, 1e200, -2e200, 3e200, 0.1, 0.2, -0.3]
-    pool = [*short, *(rng.normal(size=4) * 10.0 ** rng.integers(-300, 300, 4))]
-    a, b = rng.choice(pool, 8), np.where(rng.random(8) < 0.3, rng.choice(short, 8), 0.0)
-    as_meant = {x: Fraction(str(x)) if x in short else Fraction(x) for x in map(float, pool)}
-    differences = [d for x, y in zip(a.tolist(), b.tolist(), strict=True) if (d := as_meant[x] - as_meant[y])]
-    for side in SIDES:
-        result = compare(a, b, alternative=side)
-        assert (result.n_discordant, result.method) == (len(differences), "exact")
-        assert result.p_value == float(enumerate_signs(differences, side))
-        assert result.difference == pytest.approx(float(sum(differences) / 8), rel=1e-14)
-
-
-def test_a_unit_of_several_items_is_summed_in_fractions():
-    a, units = [1e16, 0.9, -1e16, 0.8, 0.5, 0.25], ["x", "x", "y", "y", "z", "w"]
-    result = compare(a, [0.0] * 6, units=units)
-    d = [Fraction(10**16) + Fraction("0.9"), -Fraction(10**16) + Fraction("0.8"), Fraction("0.5"), Fraction("0.25")]
-    assert result.p_value == float(enumerate_signs(d, "two-sided"))
-
-
 def test_sampled_scores_of_very_unequal_size_are_said_to_have_an_upper_bound():
     a = [1e16] + [0.9] * 30
     sampled = compare(a, [0.0] * 31, trials=999)
     assert (sampled.n_discordant, sampled.method) == (31, "approximate")
     assert sampled.p_value >= 2.0**-30  # that of all 31 signs alike
     assert sampled.warnings[0].startswith("the sampled p is an upper bound")
-    with_exact = compare(a[:9], [0.0] * 9, trials=999, method="both")
-    assert (with_exact.p_value, {c.verdict for c in with_exact.checks[:-1]}) == (2**-8, {"not applicable"})
-    assert with_exact.warnings[0].startswith("the sampled p is an upper bound")
-    with pytest.raises(InputError, match="up to 20 discordant units"):
+    with pytest.raises(InputError, match="can only be sampled"):
         compare(a, [0.0] * 31, method="exact")
 
 
@@ -218,12 +192,11 @@ def draw_reals(n, seed=3):
     return build_rng(seed).normal(0.2, 1, n), np.zeros(n)
 
 
-@pytest.mark.parametrize(("n", "limit", "names"), [(60, None, ["1 min 0 s", "exact_limit="]), (70, 1e9, ["2.0 GB"])])
+@pytest.mark.parametrize(("n", "limit", "names"), [(60, None, ["60 s", "exact_limit="]), (70, 1e9, ["2.0 GB"])])
 def test_a_p_beyond_time_or_memory_is_refused_with_its_limit(n, limit, names):
     with pytest.raises(InputError) as refused:
         compare(*draw_reals(n), method="exact", **({} if limit is None else {"exact_limit": limit}))
     assert all(name in str(refused.value) for name in names)
-    assert ("exact_limit=" in str(refused.value)) == (limit is None)
 
 
 def draw_problem(n):
@@ -235,7 +208,7 @@ def test_the_limit_is_of_all_comparisons_of_a_set_and_metric_together():
     scores = {name: rng.normal(0, 1, 34) for name in "abc"}
     seconds_of_one = next(w.seconds for w in exact.iter_methods(draw_problem(34)) if w.method == "meet-in-the-middle")
     with pytest.raises(
-        InputError, match=r"the exact p-values of 3 comparisons by mean would take .* together \(the lo"
+        InputError, match=r"the exact p-values of 3 comparisons by mean would take about .* together, but"
     ):
         compare_all(scores, method="exact", exact_limit=2.5 * seconds_of_one)
     results = compare_all(scores, method="both", exact_limit=2.5 * seconds_of_one, trials=100)

@@ -8,8 +8,8 @@ from scipy import stats
 import sigdask
 from sigdask import Counts, compare, compare_all
 from sigdask.analysis.comparison.intervals import IntervalJobs
-from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import CompareSpec, IntervalSpec
+from sigdask.analysis.comparison.jobs import plan_jobs
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.errors import InputError
 from sigdask.statistics.matched_proportions import compute_score_interval
 
@@ -203,10 +203,8 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
 
     a, b = draw_binary(10)
     counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
-    bound_spec = CompareSpec(metrics=[sigdask.metric(never, of="outputs")]).bind_metrics(counts)
-    interval_jobs = IntervalJobs.from_comparisons(
-        ComparisonJobs.from_spec(counts, bound_spec, second_run=False), IntervalSpec()
-    )
+    spec = CompareSpec([sigdask.metric(never, of="outputs")], interval="auto")
+    interval_jobs = IntervalJobs.from_comparisons(plan_jobs(counts, spec))
     assert interval_jobs.jobs == []
     assert "ValueError: no" in interval_jobs.build_columns({})["interval.why"][0]
 

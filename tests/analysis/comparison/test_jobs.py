@@ -10,7 +10,7 @@ from scipy import stats
 import sigdask
 from sigdask.analysis.comparison import nesting
 from sigdask.analysis.comparison.pairs import CompareSpec
-from sigdask.analysis.comparison.study import judge_studies, prepare_study
+from sigdask.analysis.comparison.study import judge_studies, plan_study
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
@@ -61,7 +61,7 @@ def test_studies_judged_in_one_table_have_the_results_that_each_has_alone(adjust
         }
         counts = Counts.from_scores(columns, name=f"set {k}", groups={"task": [f"t{i % 8}" for i in range(40)]})
         spec = CompareSpec(("mean",), trials=200, tests=("t",))
-        studies.append(prepare_study([(counts, spec, "two-sided")], adjust=adjust))
+        studies.append(plan_study([(counts, spec)], adjust=adjust))
     jobs = [job for study in studies for job in study.jobs]
     tallies = dict(zip(jobs, count_jobs(jobs, cluster="none"), strict=True))
     assert len({study.layout for study in studies}) == 1

@@ -11,7 +11,7 @@ from nights import read_tallies, write_plan
 
 from sigdask import Counts, compare_all, compare_sets, run_plan
 from sigdask.analysis.comparison.equal_scores import EqualScoreTest, build_bootstrap
-from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.jobs import JoinedComparisons, plan_jobs
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.plan import load_plan
 from sigdask.randomization.families.bootstrap_t import find_critical_value
@@ -33,13 +33,8 @@ def draw_skewed(n=30, seed=5):
 
 
 def build_family(counts, side="two-sided"):
-    return build_bootstrap(
-        FamilyComparisons.from_jobs(
-            ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
-        ),
-        side,
-        has_cells=True,
-    )
+    joined = JoinedComparisons.from_sets(plan_jobs(counts, CompareSpec(["mean"])))
+    return build_bootstrap(joined, side, has_cells=True)
 
 
 def compute_p_values(family, n_trials):
@@ -124,8 +119,7 @@ def test_mean_differences_over_test_sets_have_an_equal_score_test():
 
 def test_resamples_that_a_deadline_stops_give_no_p():
     data = draw_normal()
-    spec = CompareSpec(metrics=["mean"]).bind_metrics(data)
-    comparisons = FamilyComparisons.from_jobs(ComparisonJobs.from_spec(data, spec, second_run=False))
+    comparisons = JoinedComparisons.from_sets(plan_jobs(data, CompareSpec(["mean"])))
     test = EqualScoreTest.build("max-t", comparisons, "two-sided", with_intervals=False)
     columns = test.compute_columns({test.job: test.job.panel.tally(run=0, first=0, n_trials=4096)})
     assert np.isnan(columns["equal_scores.p_value"]).all()

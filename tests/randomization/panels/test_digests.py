@@ -11,7 +11,7 @@ import pytest
 from builders import build_rng, find_cells
 
 from sigdask.analysis.comparison.pairs import CompareSpec
-from sigdask.analysis.comparison.study import prepare_study
+from sigdask.analysis.comparison.study import plan_study
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BlackBox
@@ -20,8 +20,8 @@ from sigdask.randomization.panels.digests import digest
 
 def compute_digests_by_name(counts, metrics=("mean",), seed=0, **options):
     """Return the digests of the first run, by the names of pair and metric."""
-    study = prepare_study([(counts, CompareSpec(metrics, seed=seed, **options), "two-sided")], adjust="none")
-    c, digests_by_name = study.analyses[0].main.comparisons, {}
+    study = plan_study([(counts, CompareSpec(metrics, seed=seed, **options))], adjust="none")
+    c, digests_by_name = study.analyses[0].main, {}
     cells = [part for part in study.cells if part.kind in {"first run", "all arrangements"}]
     for k in range(len(c)):
         names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
