@@ -125,7 +125,7 @@ class Option:
         if self.kind is int and value != int(value):
             raise InputError(f"{name} = {value!r}: must be a whole number")
         if self.choices and value not in self.choices:
-            hint = suggest_choice(str(value), self.choices)
+            hint = suggest_name(str(value), self.choices)
             raise InputError(f"{name} = {value!r}: must be one of {', '.join(self.choices)}{hint or self.why}")
         if self.above is not None and self.below is not None and not self.above < value < self.below:
             share = f"; write {value / 100:g} for {value:g} %" if self.below == 1 < value < 100 else ""
@@ -136,12 +136,6 @@ class Option:
             raise InputError(f"{name} = {value}: must be at least {self.least:,}")
         if self.most is not None and value > self.most:
             raise InputError(f"{name} = {value}: must be at most {self.most:,}{self.why}")
-
-
-def suggest_choice(value: str, choices: Sequence[str]) -> str:
-    """Return the end of an error message about a wrong value: the nearest choice, or the option that has this value."""
-    owner = next((name for name, option in list_all_options().items() if value in option.choices), None)
-    return f"; it is a value of {owner}" if owner else suggest_name(value, choices)
 
 
 @cache
@@ -651,7 +645,7 @@ class ReadingOptions(TypedDict, total=False):
         Option(
             "Table of item and groups, in any format, with one column for each kind of group.",
             metavar="FILE",
-            more="Swap whole groups with --unit COLUMN, or --unit group if the column has no name.",
+            more="Use them with --unit, --by or --within COLUMN; a column without a name is called group.",
         ),
     ]
 
@@ -744,16 +738,6 @@ class CandidateFileOptions(TypedDict, total=False):
     ]
     ignore: Ignore
     partial: Annotated[bool, Option("Gold is empty except for a random sample of the candidates.", False)]
-
-
-@cache
-def list_all_options() -> Mapping[str, Option]:
-    """Return every option of the program by name. One that several commands declare is that of comparisons."""
-    declarations = (
-        CandidateFileOptions, RankingOptions, PowerOptions, IndependenceOptions, RankingMarkOptions, TableLayoutOptions,
-        FigureStyleOptions, ReadingOptions, SelectionOptions,
-    )  # fmt: skip
-    return {name: option for declaration in declarations for name, option in list_options(declaration).items()}
 
 
 Declaration = TypeVar("Declaration")

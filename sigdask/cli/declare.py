@@ -43,7 +43,7 @@ NUMBERS: dict[str, Any] = {"workers": click.IntRange(min=1), "seed": int, "digit
 """Option types whose numbers may not be written as 1e6."""
 
 
-def options(declaration: type, *names: str, more: Mapping[str, str] = MappingProxyType({})) -> tuple[Decorator, ...]:
+def options(declaration: type, *names: str) -> tuple[Decorator, ...]:
     """Return the decorators that add options to a command, with all that `sigdask.options` declares of them.
 
     Parameters
@@ -52,14 +52,12 @@ def options(declaration: type, *names: str, more: Mapping[str, str] = MappingPro
         A typed dictionary of options.
     *names : str
         Names of options. By default all.
-    more : mapping of str to str
-        Further sentences for this command, by the option's name.
     """
     found = list_options(declaration)
-    return tuple(_build_decorator(found[name], more.get(name)) for name in names or found)
+    return tuple(_build_decorator(found[name]) for name in names or found)
 
 
-def _build_decorator(option: Option, more: str | None = None) -> Decorator:
+def _build_decorator(option: Option) -> Decorator:
     flag = get_flag(option.name)
     if option.negative:
         return click.option(f"--no-{flag[2:]}", is_flag=True, help=option.negative)
@@ -76,8 +74,7 @@ def _build_decorator(option: Option, more: str | None = None) -> Decorator:
         settings["nargs"] = len(option.metavar.split())
     elif option.default is not None:
         settings |= {"default": option.default, "show_default": option.default is not False}
-    more = option.more if more is None else more
-    sentences = [option.help, "May be repeated." if more is None and option.repeats else more]
+    sentences = [option.help, "May be repeated." if option.more is None and option.repeats else option.more]
     default = f"  [default: {option.otherwise}]" if option.otherwise else ""
     return click.option(*flags, option.name, **settings, help=" ".join(filter(None, sentences)) + default)
 

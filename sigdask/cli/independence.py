@@ -19,15 +19,13 @@ from sigdask.execution import clusters
 from sigdask.options import IndependenceOptions, fill_options, select_options
 from sigdask.report.analyses import independence_all
 
-MORE_ON_GROUPS = {"group_file": "Permute within its groups with --within COLUMN."}
-
 GROUPS = {
     "Files": (
         declare.option("--gold FILE", "Labelling that every FILE is compared with, instead of "
             "the last FILE."),
         declare.option("--format FORMAT", "Format of the files; see `sigdask list formats`.", dest="format_",
                        default="labels"),
-        *declare.options(declared.ReadingOptions, *declared.LABEL_READING, more=MORE_ON_GROUPS),
+        *declare.options(declared.ReadingOptions, *declared.LABEL_READING),
     ),
     "The test": (
         declare.option("-m,--metric M", "A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. "

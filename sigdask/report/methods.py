@@ -113,8 +113,6 @@ SENTENCES = {
     "exact": "The p-values{share} are exact, over all possible swaps{cited}, and {sided}.",
     "sampled": "{are} computed from n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], where k is the "
     "number of swaps with a difference at least as large as the observed one.",
-    "second run": "As a check, two independent runs of random swaps were compared by Fisher's exact test "
-    "[[fisher1935]].",
     "adjusted": "The p-values {scope} by {procedure}.",
     "significant": "Differences with {adjusted}p at most {alpha:g} are called significant.",
     "equal scores": "The hypothesis of equal scores was also tested by the symmetric studentised bootstrap of units, "
@@ -244,8 +242,6 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
     if counts:
         trials = _join_names(f"{n:,}" for n in counts) if len(counts) <= MAX_TRIAL_COUNTS else _format_range(counts)
         yield "sampled", {"are": "The others are" if n_exact else f"The p-values are {sided}, and", "trials": trials}
-    if ((table["second_run.n_trials"] > 0) & ~table.is_exact).any():
-        yield "second run", {}
     for adjust, n in _list_adjustments(results):
         scope = f"were adjusted in families of {n:,} comparisons"
         if n == len(table):

@@ -127,9 +127,6 @@ EMPTY = "(empty)"
 UNADJUSTED = "unadjusted"
 """Name of the p of a single comparison next to that of a family."""
 
-SIMULTANEOUS = "simultaneous "
-"""Prefix of simultaneous intervals."""
-
 
 def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
     """Return a phrase on how few units decide.

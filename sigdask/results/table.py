@@ -19,8 +19,6 @@ from sigdask.options import Grouping
 from sigdask.results.columns import (
     EMPTY_VALUES,
     KEYED,
-    SIMULTANEOUS,
-    UNADJUSTED,
     CodedColumn,
     Column,
     Rows,
@@ -257,20 +255,3 @@ def list_scorers(table: Table) -> list[tuple[str, str]]:
     """Return the name of each metric that a library scores, with the library's signature."""
     pairs = dict.fromkeys(zip(table.metric.to_list(), table.signature.to_list(), strict=True))
     return [(metric, signature) for metric, signature in pairs if signature]
-
-
-def select_intervals(table: Table) -> tuple[Table | None, str]:
-    """Return a table with the intervals to show with the p that decides, and the word to put before "interval".
-
-    With adjusted p-values these are the simultaneous intervals of the family, if there are any. All other intervals are
-    of single comparisons, and called unadjusted. None without intervals.
-    """
-    if not table.has("interval") or np.isnan(table.p_adjusted).all():
-        return table if table.has("interval") else None, ""
-    low, high = table["interval_simultaneous.0"], table["interval_simultaneous.1"]
-    has_interval = ~np.isnan(low)
-    if not has_interval.any():
-        return table, f"{UNADJUSTED} "
-    confidence = np.where(has_interval, 1 - table.alpha, np.nan)
-    ends = {"interval.low": low, "interval.high": high, "interval.confidence": confidence}
-    return table.replace(**ends), SIMULTANEOUS
