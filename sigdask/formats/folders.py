@@ -58,7 +58,7 @@ def match_folders(sources: Sequence[Source], gold: Path | None) -> dict[str, Fil
                 f"folders are systems whose files have the same names, but {first} has "
                 f"{format_list(expected, MAX_NAMES)} and {folder} has {format_list(own, MAX_NAMES)}",
                 remedy=f"give them the same names. If each file is a test set of its own, make a plan: sigdask init "
-                f"{first.parent}",
+                f"{first.parent}{'' if gold is None else f' --gold {gold}'}",
             )
     return {name: ([Source(s.path / name, s.system) for s in systems], gold and gold / name) for name in expected}
 

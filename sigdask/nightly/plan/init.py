@@ -19,6 +19,7 @@ from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.errors import InputError, MissingItemsError, SeveralError
 from sigdask.formats import Options
+from sigdask.formats.folders import FILE
 from sigdask.formats.reading.files import NOT_DATA, get_stem
 from sigdask.interface import spell
 from sigdask.nightly.plan import paths
@@ -192,7 +193,25 @@ def _read_test_sets(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
     if len({_get_ending(path) for path in files.gold}) > 1:
         names = format_list([path.name for path in files.gold])
         raise InputError(f"{names}: which is the gold standard? name it: {spell('gold', 'FILE')}")
+    if len(files.gold) == 1 and all(path.is_dir() for path in (*files.gold, *files.systems)):
+        return _read_folders(files, home)
     return [_read_test_set(files, home)]
+
+
+def _read_folders(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
+    """Return the test set of folders that are read as a whole, or one for each gold file; systems may lack some."""
+    try:
+        whole = _read_test_set(files, home)
+    except InputError:
+        whole = None
+    if whole is not None and FILE not in whole.counts.groups:
+        return [whole]
+    golds = _list_entries(files.gold[0])
+    systems = [tuple(path for system in files.systems if (path := system / gold.name).exists()) for gold in golds]
+    return [
+        _read_test_set(replace(files, name=get_stem(gold), systems=own, gold=(gold,)), home)
+        for gold, own in zip(golds, systems, strict=True)
+    ]
 
 
 def _read_table(files: TestSetFiles, home: Path) -> DiscoveredTestSet | None:
@@ -241,6 +260,8 @@ def _name_systems(systems: Sequence[Path], home: Path) -> str | tuple[str, ...]:
     if len(names) == 1:
         return names[0]
     folders, endings = {path.parent for path in systems}, {_get_ending(path) for path in systems}
+    if len({path.name for path in systems}) == 1:  # a folder of each system
+        folders, endings = {path.parent for path in folders}, {f"/{systems[0].name}"}
     if len(folders) == len(endings) == 1:
         folder, ending = folders.pop(), endings.pop()
         pattern = f"{_format_path(folder, home)}/{paths.SYSTEM}{ending}".removeprefix("./")
@@ -324,9 +345,9 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     if "documents" in test_set.keys:
         yield "# Whole documents are swapped, because segments of a document are correlated."
         yield 'unit = "document"'
-    elif part := next((part for part in ("task", "file") if _count_groups(test_set.counts, part) > 1), None):
-        yield f"# Each {part} is compared by itself; leave this out to compare all items together:"
-        yield f'by = "{part}"'
+    elif _has_tasks(test_set.counts):
+        yield "# Each task is compared by itself; leave this out to compare all items together:"
+        yield 'by = "task"'
     elif groups := [*test_set.counts.groups]:
         yield "# Swap whole groups if their items are correlated:"
         yield from (f"# unit = {_format_value(name)}" for name in groups)
@@ -335,8 +356,8 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     yield ""
 
 
-def _count_groups(counts: Counts, name: str) -> int:
-    return len({*counts.group(name).levels}) if name in counts.groups else 0
+def _has_tasks(counts: Counts) -> bool:
+    return "task" in counts.groups and len(counts.group("task").levels) > 1
 
 
 def _describe_systems(test_set: DiscoveredTestSet) -> str:

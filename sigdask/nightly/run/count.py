@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
+from types import FrameType
 from typing import Any
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
@@ -101,13 +102,16 @@ class StopSignal:
             return
         previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
 
-        def on_signal(number: int, _frame: Any) -> None:
+        def on_signal(number: int, frame: FrameType | None) -> None:
             if number == signal.SIGALRM:
                 self.is_due()
             else:
                 self.reason = self.reason or signal.Signals(number).name
                 signal.signal(number, previous[signal.Signals(number)])
             if self._waiting and self.reason:
+                if _is_loading(frame):  # soon again, since a module left half done breaks what follows
+                    signal.setitimer(signal.ITIMER_REAL, 0.1, 1.0)
+                    return
                 self._waiting = False
                 raise StopRequest
 
@@ -117,10 +121,18 @@ class StopSignal:
         try:
             yield
         finally:
-            if self.deadline is not None:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             for number, handler in previous.items():
                 signal.signal(number, handler)
+
+
+def _is_loading(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported, or a function compiled by numba."""
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in {"importlib", "numba"}:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def parse_deadline(text: str, now: datetime | None = None) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 
 import numpy as np
@@ -139,19 +140,24 @@ def test_folders_of_teams_are_systems_and_gold_is_a_folder_too(tmp_path):
             (path := tmp_path / team / f"{language}.csv").parent.mkdir(exist_ok=True)
             path.write_text("id,label\n" + "".join(f"{i},{'ab'[i * step % 4 % 2]}\n" for i in range(20)))
     _, plan = init_plan(tmp_path)
-    [test_set] = plan["test_set"]
-    assert (test_set["systems"], test_set["gold"], test_set["format"]) == (["teamA", "teamB"], "gold", "labels")
+    first, second = plan["test_set"]  # one for each language
+    assert (first["systems"], first["gold"]) == (["teamA/ces.csv", "teamB/ces.csv"], "gold/ces.csv")
+    assert (second["name"], second["format"]) == ("mon", "labels")
     (tmp_path / "teams").mkdir()
     for team in ("teamA", "teamB"):
         (tmp_path / team).rename(tmp_path / "teams" / team)
-    (tmp_path / "mine").mkdir()
-    for arguments in (["teams", "--gold", "gold"], ["."]):
-        _, plan = init_plan(tmp_path, *arguments, "--force")
-        assert (plan["test_set"][0]["systems"], plan["test_set"][0]["gold"]) == ("teams/{system}", "gold")
-    (tmp_path / "mine").rmdir()
-    (tmp_path / "teams").rename(tmp_path / "Teilnehmer")  # a single folder beside the gold standard
-    _, plan = init_plan(tmp_path, "--force")
-    assert plan["test_set"][0]["systems"] == "Teilnehmer/{system}"
+    (tmp_path / "teams" / "teamC").mkdir()
+    shutil.copy(tmp_path / "teams/teamA/mon.csv", tmp_path / "teams/teamC")  # it lacks the other language
+    for folder in ("teams", "Teilnehmer"):
+        for arguments in ([folder, "--gold", "gold"], ["."]):
+            output, plan = init_plan(tmp_path, *arguments, "--force")
+            assert [found["systems"] for found in plan["test_set"]] == [
+                f"{folder}/{{system}}/{n}.csv" for n in ("ces", "mon")
+            ]
+            assert "ces: 2 systems" in output
+            assert "mon: 3 systems" in output
+        if folder == "teams":
+            (tmp_path / "teams").rename(tmp_path / "Teilnehmer")  # a single folder beside the gold standard
 
 
 @pytest.mark.parametrize("below", ["", "systems"])

@@ -283,6 +283,18 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
 
 
 @pytest.mark.slow
+def test_a_stop_while_modules_are_loaded_leaves_none_half_done(tmp_path):
+    """Short deadlines fell into the import of numba, with which the gate then ended in an internal error."""
+    folder = tmp_path / "night"
+    gate = '[gate]\nrules = [{ rule = "not-worse", baseline = "s0" }]\n'
+    path = write_slow_plan(folder, trials=1_000_000)
+    path.write_text(path.read_text() + gate)
+    for seconds in (6, 1, 1, 1, 2, 1):
+        result = run_sigdask("run", path, "--deadline", f"{seconds}s", cwd=folder)
+        assert result.returncode == 3, result.stderr
+
+
+@pytest.mark.slow
 def test_ctrl_c_twice_ends_the_run_at_once_and_no_count_is_lost(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
