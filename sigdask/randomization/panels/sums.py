@@ -230,7 +230,10 @@ class Panel(ScoredSums):
         """Return a panel whose trials are all arrangements of pairs with equally many discordant units."""
         metric, system_pairs = self.metrics[column], self.pairs[rows]
         fields = list(metric.fields)
-        units = self._find_discordant_units(rows, column)  # (n_rows, d)
+        differ = (
+            (self.values[:, i][:, fields] != self.values[:, j][:, fields]).any(axis=1) for i, j in system_pairs.tolist()
+        )
+        units = np.stack([np.flatnonzero(is_discordant) for is_discordant in differ])  # (n_rows, d)
         values = self.values[
             units[:, None, :, None], system_pairs[:, :, None, None], fields
         ]  # (n_rows, 2, d, n_fields)
@@ -251,19 +254,6 @@ class Panel(ScoredSums):
         if self.linear[column]:
             vars(panel)["linear"] = (True,)  # a denominator that no swap changes here does not change there either
         return panel
-
-    def _find_discordant_units(self, rows: Integers, column: int) -> Integers:
-        """Return the kept units in which each pair differs, equally many for all, shape (n_rows, n_discordant)."""
-        fields = list(self.metrics[column].fields)
-        size = max(1, MAX_NUMBERS // max(len(self.values) * len(fields), 1))
-        blocks, n_discordant = [], int(self.n_discordant[rows[0], column])
-        for start in range(0, len(rows), size):
-            i, j = self.pairs[rows[start : start + size]].T
-            differs = np.zeros((len(i), len(self.values)), np.bool_)
-            for f in fields:
-                differs |= (self.values[:, i, f] != self.values[:, j, f]).T
-            blocks.append(np.nonzero(differs)[1].reshape(len(i), n_discordant))
-        return np.concatenate(blocks)
 
     def select(self, rows: Sequence[int] | Integers, columns: Sequence[int] | None = None) -> Panel:
         """Return the panel of some of its pairs and metrics, with the systems that they need."""
