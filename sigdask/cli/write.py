@@ -18,10 +18,6 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.cli.streams import WORDS, data_stream, output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.report import files
-from sigdask.report.analyses import list_analysis_texts, render_analysis
-from sigdask.report.page import format_now, render_page
-from sigdask.report.page.details import build_part
-from sigdask.report.page.frame import get_versions, hide_folders
 from sigdask.results import export
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import is_agreement
@@ -110,6 +106,8 @@ def write_outputs(outputs: Iterable[OutputFile], texts: files.Texts) -> None:
 
 def present_analysis(outputs: Sequence[OutputFile], analysis: Any, *, everything: bool = False) -> None:
     """Print an analysis unless standard output takes its JSON, and write its files."""
+    from sigdask.report.analyses import list_analysis_texts, render_analysis  # with all analyses, which compare lacks
+
     if is_printed(outputs):
         print_text(render_analysis(analysis, everything=everything, width=output_columns()))
     write_outputs(outputs, list_analysis_texts(analysis))
@@ -138,6 +136,8 @@ ABSOLUTE_PATH = re.compile(r"(?<![^=])/.*")
 
 def command_line() -> str:
     """Return the command that is running as a shell would take it, with secrets in URLs hidden and relative paths."""
+    from sigdask.report.page.frame import hide_folders
+
     words = click.get_current_context().meta.get(WORDS, ())
     shown = (ABSOLUTE_PATH.sub(lambda path: hide_folders(path[0], Path.cwd()), word) for word in words)
     return shlex.join(["sigdask", *map(redact, shown)])
@@ -158,6 +158,10 @@ def build_page(results: ComparisonResults, details: Sequence[ComparisonDetails],
     name : str
         The test set's name, empty unless given.
     """
+    from sigdask.report.page import format_now, render_page
+    from sigdask.report.page.details import build_part
+    from sigdask.report.page.frame import get_versions
+
     table = results.table
     systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
     noun = "metrics" if is_agreement(table) else "systems"

@@ -16,8 +16,6 @@ from sigdask.report.comparisons import build_paper_tables, build_ranking_table, 
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import Texts, find_format, list_table_texts, write_parts
 from sigdask.report.methods import Methods, describe_results
-from sigdask.report.page import render_page
-from sigdask.report.plots import pairs, use_width
 from sigdask.report.screen import format_answer, render_with_warnings, select_warnings
 from sigdask.report.sentences import build_verdict
 from sigdask.results.comparisons import ComparisonResults
@@ -168,6 +166,8 @@ class Results(ComparisonResults):
         sets = self.table.test_set
         parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
         results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}
+        from sigdask.report.page import render_page
+
         return render_page(results, title=title)
 
     def cite(self) -> Methods:
@@ -226,6 +226,8 @@ class Results(ComparisonResults):
             There is no such kind, the selection is ambiguous, pairs are missing, or matplotlib (`sigdask[report]`) is
             not installed.
         """
+        from sigdask.report.plots import pairs, use_width
+
         [name] = pairs.parse_kinds(kind)
         table = pairs.select_group(self.table, test_set, subset, metric)
         with use_width(pairs.parse_width(figure_width)):
@@ -264,6 +266,8 @@ class Results(ComparisonResults):
         UnfinishedError
             A file cannot be written.
         """
+        from sigdask.report.plots import pairs
+
         names = pairs.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = pairs.iter_pictures(self.table, pairs.parse_kinds(figure_kinds))
         return pairs.write_figures(Path(folder), pictures, names, pairs.parse_width(figure_width))[0]
