@@ -85,7 +85,7 @@ TARGETS = (
         (f"{STATISTICS}/test_intervals.py",),
         names=("compute_level", "compute_bca_shares", "wilson", "count_rejected", "invert_test"),
     ),
-    Target("sigdask/statistics/matched_proportions.py", (f"{STATISTICS}/test_matched_proportions.py",)),
+    Target("sigdask/statistics/classical.py", (f"{STATISTICS}/test_matched_proportions.py",)),
     Target(
         "sigdask/statistics/exact/convolution.py",
         (f"{EXACT}/test_limits.py", f"{EXACT}/test_brute_force.py", f"{EXACT}/test_known_values.py"),

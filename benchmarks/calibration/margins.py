@@ -15,7 +15,7 @@ from scipy import stats
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes, as_measure
 from sigdask.analysis.comparison.caveats import FEW_UNITS
 from sigdask.analysis.comparison.margins import MAX_SKEWNESS
-from sigdask.statistics.matched_proportions import MatchedProportions
+from sigdask.statistics.classical import MatchedProportions
 
 ALPHA, N_SHUFFLES, N_UNITS = 0.05, 999, 300
 Array = NDArray[np.float64]

@@ -26,6 +26,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import INTEGER_LATTICE, TIE
 from sigdask.metrics.forms import compute_gradient
 from sigdask.randomization.kernels import limit_blas_threads
+from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.build import SIDES
 from sigdask.randomization.panels.digests import ResampledPanel
 from sigdask.randomization.panels.scored_sums import PanelMetric
@@ -43,7 +44,7 @@ EXACT_32, MAX_DRAWN = 2**24, 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class ObservedPair:
+class ObservedPair(Uncached):
     """Units of one pair of systems under one metric, in the order of their influence on the difference.
 
     Attributes
@@ -53,10 +54,6 @@ class ObservedPair:
     """
 
     panel: Panel
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without cached arrays, which are recomputed when needed."""
-        return ObservedPair, (self.panel,)
 
     @cached_property
     def _contributions(self) -> Floats:

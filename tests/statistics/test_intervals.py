@@ -11,7 +11,7 @@ from scipy import stats
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.statistics.bounds import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
-from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margins
+from sigdask.statistics.classical import MatchedProportions, compute_score_interval, compute_score_margins
 
 
 def compute_two_sided_p(above, below, shift):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from sigdask.statistics import matched_proportions
-from sigdask.statistics.matched_proportions import (
+from sigdask.statistics import classical
+from sigdask.statistics.classical import (
     FEW_CLUSTERS,
     MatchedProportions,
     compute_exact_margin,
@@ -116,7 +116,7 @@ def test_the_exact_p_is_the_largest_sum_over_all_tables(wins, losses, n, margin)
 def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch):
     tables = [(2, 5, 200, 0.05), (0, 3, 200, 0.02), (30, 30, 200, 0.1), (1, 0, 60, 0.03), (12, 2, 150, -0.01)]
     p_values = [compute_exact_p(*table, 0.05) for table in tables]
-    monkeypatch.setattr(matched_proportions, "GRID", 4000)
+    monkeypatch.setattr(classical, "GRID", 4000)
     assert p_values == pytest.approx([compute_exact_p(*table, 0.05) for table in tables], rel=1e-7)
 
 

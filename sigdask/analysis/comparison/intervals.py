@@ -58,7 +58,7 @@ from sigdask.statistics.bounds import (
     invert_test,
     wilson,
 )
-from sigdask.statistics.matched_proportions import compute_score_interval
+from sigdask.statistics.classical import compute_score_interval
 
 DEFAULT_RESAMPLES = 10_000
 

@@ -31,7 +31,7 @@ from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import CodedColumn, Columns, Subset
-from sigdask.statistics.matched_proportions import MatchedProportions
+from sigdask.statistics.classical import MatchedProportions
 
 MAX_SKEWNESS = 0.2
 """Skewness of the units' differences over the root of their number, from which the test's size is off by two points."""

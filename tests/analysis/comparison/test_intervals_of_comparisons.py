@@ -11,7 +11,7 @@ from sigdask.analysis.comparison.intervals import IntervalJobs
 from sigdask.analysis.comparison.jobs import plan_jobs
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.errors import InputError
-from sigdask.statistics.matched_proportions import compute_score_interval
+from sigdask.statistics.classical import compute_score_interval
 
 
 def draw_real(n, seed=1):

@@ -13,7 +13,7 @@ from sigdask.analysis.comparison.margins import MAX_SKEWNESS, MarginResult
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.nightly.gate.rules import Evidence, NonInferior, get_key
-from sigdask.statistics.matched_proportions import MatchedProportions, compute_score, estimate_design_effect
+from sigdask.statistics.classical import MatchedProportions, compute_score, estimate_design_effect
 
 
 def compare_with_baseline(counts, metric="mean", **options):
