@@ -79,13 +79,21 @@ TARGETS = (
         ),
         names=("compute_p_value", "compute_bound", "clopper_pearson", "compute_beta_limits", "estimate_trials_to_decide"),
     ),
-    Target("sigdask/statistics/bounds.py", (f"{STATISTICS}/test_multiplicity.py",)),
+    Target(
+        "sigdask/statistics/bounds.py",
+        (f"{STATISTICS}/test_multiplicity.py",),
+        names=("holm", "benjamini_hochberg", "enforce_step_down", "count_replicated", "compute_penalty", "choose_trials"),
+    ),
     Target(
         "sigdask/statistics/bounds.py",
         (f"{STATISTICS}/test_intervals.py",),
         names=("compute_level", "compute_bca_shares", "wilson", "count_rejected", "invert_test"),
     ),
-    Target("sigdask/statistics/classical.py", (f"{STATISTICS}/test_matched_proportions.py",)),
+    Target(
+        "sigdask/statistics/classical.py",
+        (f"{STATISTICS}/test_matched_proportions.py",),
+        names=("MatchedProportions", "compute_score", "compute_exact_p", "compute_exact_margin", "estimate_design_effect"),
+    ),
     Target(
         "sigdask/statistics/exact/convolution.py",
         (f"{EXACT}/test_limits.py", f"{EXACT}/test_brute_force.py", f"{EXACT}/test_known_values.py"),
