@@ -150,10 +150,6 @@ class Power:
         """Whether `detectable` rests on fewer than ten effective units (`n_effective_detectable`)."""
         return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, with null for infinite values."""
-        return dict(to_plain(self))
-
 
 @dataclass(frozen=True, slots=True)
 class PowerResults(ListedResults[Power]):
@@ -193,7 +189,7 @@ class PowerResults(ListedResults[Power]):
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, made of plain Python values."""
         header = {"sigdask": get_version(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
-        return header | {"notes": list(self.notes), "power": [power.to_dict() for power in self.found]}
+        return header | {"notes": list(self.notes), "power": to_plain(self.found)}
 
 
 Count = Callable[[Sequence[Job]], Sequence[Tally]]

@@ -6,7 +6,7 @@ The method is the cheapest one with the best guarantee that stays within limits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -174,20 +174,18 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
     return _solve_cells(problem, method)
 
 
-SUM_METHODS: dict[str, Callable[[StepSizes], Sequence[ProbabilityLimits]]] = {
-    "binomial": lambda steps: [binomials.compute_tail(steps.n, x) for x in steps.thresholds],
-    "dp": convolution.compute_tails,
-}
-"""Methods that compute limits of P(X >= threshold) for both thresholds. The other methods of sums count arrangements.
-"""
-
-
 def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
-    if chosen.method == "polynomial":
-        return _judge_sum_counts(steps, chosen, *counting.count_coefficients(steps))
-    if chosen.method == "meet-in-the-middle":
-        return _judge_sum_counts(steps, chosen, *counting.count_pairings(steps))
-    tails = reached, passed = SUM_METHODS[chosen.method](steps)
+    if chosen.method in {"polynomial", "meet-in-the-middle"}:
+        count = counting.count_coefficients if chosen.method == "polynomial" else counting.count_pairings
+        return compute_p_from_counts(
+            chosen, steps.n, (*count(steps), steps.known),
+            negative=steps.negative, zero=steps.zero_is_reached, exact=not steps.inexact,
+        )  # fmt: skip
+    if chosen.method == "binomial":
+        reached, passed = (binomials.compute_tail(steps.n, x) for x in steps.thresholds)
+    else:
+        reached, passed = convolution.compute_tails(steps)
+    tails = reached, passed
     if steps.inexact:  # limits that hold although inexact sums may hide which arrangements tie
         tie_share: Any = Fraction(steps.known, 1 << steps.n)
         tie_share = tie_share if isinstance(passed.low, Fraction) else float(tie_share)
@@ -198,32 +196,13 @@ def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
     return compute_p_from_tails(chosen, *tails, negative=steps.negative, zero=steps.zero_is_reached)
 
 
-def _judge_sum_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: int) -> ExactTails:
-    counts, is_exact = (reached, passed, steps.known), not steps.inexact
-    return compute_p_from_counts(
-        chosen, steps.n, counts, negative=steps.negative, zero=steps.zero_is_reached, exact=is_exact
-    )
-
-
-COUNTS: dict[str, Callable[[Any, TieRule], list[int]]] = {
-    "bisection": bisection.count_arrangements,
-    "grid-dp": grids.count_arrangements,
-}
-"""Functions that count the arrangements that may reach |t|, exceed it, and certainly tie; others enumerate cells."""
-
-TAILS: dict[str, Callable[[Any, TieRule], tuple[ProbabilityLimits, ProbabilityLimits]]] = {
-    "bisection": bisection.compute_tails,
-    "grid-dp": grids.compute_tails,
-}
-"""Functions that compute limits of P(T >= |t|) and P(T > |t|) for too many units to count; others enumerate cells."""
-
-
 def _solve_cells(problem: CellProblem, chosen: ChosenMethod) -> ExactTails:
+    module = {"bisection": bisection, "grid-dp": grids}.get(chosen.method, enumeration)
     decision = TieRule.from_problem(problem)
     negative, zero = decision.is_negative, decision.is_zero
     if chosen.guarantee != "exact":
-        tails = TAILS.get(chosen.method, enumeration.compute_tails)(problem, decision)
+        tails = module.compute_tails(problem, decision)
         return compute_p_from_tails(chosen, *tails, negative=negative, zero=zero)
-    counts = COUNTS.get(chosen.method, enumeration.count_arrangements)(problem, decision)
+    counts = module.count_arrangements(problem, decision)
     n_units, is_exact = len(problem.vectors), decision.true is not None
     return compute_p_from_counts(chosen, n_units, counts, negative=negative, zero=zero, exact=is_exact)
