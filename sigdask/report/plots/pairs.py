@@ -112,7 +112,10 @@ def forest(table: Table) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
         axes.set_axisbelow(True)
-        axes.set_xlabel(f"{score}\n(right: {'adjusted p' if setting.is_adjusted else 'p'})", parse_math=False)
+        right = "adjusted p" if setting.is_adjusted else "p"
+        if any(r.runs is not None and r.runs.p_value is not None for r in results):
+            right += " of these runs; intervals: of the recipes"
+        axes.set_xlabel(f"{score}\n(right: {right})", parse_math=False)
         plots.set_title(axes, f"{_format_title(table)}{note}")
         right_axes = axes.twinx()
         right_axes.set_ylim(axes.get_ylim())
