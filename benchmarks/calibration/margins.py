@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes, as_measure
-from sigdask.analysis.comparison.caveats import FEW_UNITS
+from sigdask.analysis.comparison.families import FEW_UNITS
 from sigdask.analysis.comparison.margins import MAX_SKEWNESS
 from sigdask.statistics.classical import MatchedProportions
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sigdask.analysis.comparison.nesting import sum_units
+from sigdask.analysis.comparison.classical import sum_units
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts

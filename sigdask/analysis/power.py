@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from sigdask.analysis.comparison.nesting import find_coarsest
+from sigdask.analysis.comparison.classical import find_coarsest
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_pairs
 from sigdask.analysis.comparison.study import build_specs, plan_set
 from sigdask.counts import Counts

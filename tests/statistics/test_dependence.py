@@ -5,7 +5,7 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
-from sigdask.analysis.comparison.nesting import find_coarsest
+from sigdask.analysis.comparison.classical import find_coarsest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError

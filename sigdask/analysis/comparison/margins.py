@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.caveats import FEW_UNITS
+from sigdask.analysis.comparison.families import FEW_UNITS
 from sigdask.analysis.comparison.jobs import JoinedComparisons, plan_jobs
 from sigdask.analysis.comparison.judge import judge_counts
 from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.caveats import list_caveats, note_permutation
-from sigdask.analysis.comparison.classical import run_tests
+from sigdask.analysis.comparison.classical import compute_unit_correlations, find_coarsest, run_tests
 from sigdask.analysis.comparison.equal_scores import explain_contested
 from sigdask.analysis.comparison.exact import use_exact_p
 from sigdask.analysis.comparison.families import (
@@ -23,12 +22,21 @@ from sigdask.analysis.comparison.families import (
     add_intervals,
     build_across_sets,
     build_adjustment,
+    list_caveats,
+    note_permutation,
 )
 from sigdask.analysis.comparison.intervals import IntervalJobs
 from sigdask.analysis.comparison.jobs import JoinedComparisons, build_input_digests, plan_contrast, plan_jobs
-from sigdask.analysis.comparison.judge import Failed, build_table, judge_counts
+from sigdask.analysis.comparison.judge import (
+    Failed,
+    build_table,
+    compare_all_runs,
+    compute_run_scores,
+    compute_scores_and_errors,
+    judge_counts,
+    use_recipe_intervals,
+)
 from sigdask.analysis.comparison.margins import MarginTests, build_margin_columns, plan_margins
-from sigdask.analysis.comparison.nesting import compute_unit_correlations, find_coarsest
 from sigdask.analysis.comparison.pairs import (
     CompareSpec,
     Comparisons,
@@ -37,12 +45,6 @@ from sigdask.analysis.comparison.pairs import (
     join_cells,
     list_left_out,
     list_pairs,
-)
-from sigdask.analysis.comparison.runs import (
-    compare_all_runs,
-    compute_run_scores,
-    compute_scores_and_errors,
-    use_recipe_intervals,
 )
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows, scatter_rows

@@ -8,7 +8,7 @@ from builders import build_rng
 from scipy import stats
 
 import sigdask
-from sigdask.analysis.comparison import nesting
+from sigdask.analysis.comparison import classical
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.analysis.comparison.study import judge_studies, plan_study
 from sigdask.api import compare_all
@@ -31,8 +31,8 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
         groups = [d[in_group] for g in range(12) if (in_group := (document == g) & ~np.isnan(d)).any()]
         assert found.n_groups == len(groups)
         assert found.p_value == pytest.approx(stats.f_oneway(*groups).pvalue, rel=1e-6)
-    monkeypatch.setattr(nesting, "MAX_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
-    monkeypatch.setattr(nesting, "MAX_PAIRS", 2)
+    monkeypatch.setattr(classical, "MAX_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
+    monkeypatch.setattr(classical, "MAX_PAIRS", 2)
     tiled = [r.dependence[0] for r in compare_all(counts, trials=10)]
     for name in ("icc", "design_effect", "p_value"):
         assert [getattr(d, name) for d in tiled] == pytest.approx([getattr(d, name) for d in whole], rel=1e-9)
