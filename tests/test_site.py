@@ -27,7 +27,7 @@ def test_every_command_that_a_page_shows_has_the_options_that_it_is_shown_with(p
         command, context, words = commands, None, shlex.split(line[: COMMAND_END.search(line).start()])[1:]
         while isinstance(command, click.Group) and words:
             context = click.Context(command, context, command.name, **command.context_settings)
-            command, words = command.commands[words[0]], words[1:]
+            command, words = command.get_command(None, words[0]), words[1:]
         command.make_context(command.name, words, context)
 
 

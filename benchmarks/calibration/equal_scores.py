@@ -29,7 +29,7 @@ from sigdask import compare_all
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.results.table import Table, get_equal_scores
+from sigdask.results.table import Table
 
 ALPHA, N_TRIALS = 0.05, 999
 OPTIONS: dict[str, Any] = {"method": "randomization", "trials": N_TRIALS, "interval": "none"}
@@ -83,7 +83,7 @@ def measure_pairs(draw: Draw, level: float | None, rng: Rng, n_sets: int) -> Out
     """Return which pairs the swaps reject, and which of these are contested; no level where all rejections are right."""
     counts, options = draw(rng, n_sets)
     table = compare_pairs(counts, seed=draw_seed(rng), **OPTIONS, **options).table
-    return judge(table.p_value, get_equal_scores(table).p_value, np.arange(n_sets), level)
+    return judge(table.p_value, table["equal_scores.p_value"], np.arange(n_sets), level)
 
 
 def judge(
@@ -174,5 +174,5 @@ def measure_family(rng: Rng, n_sets: int) -> Outcomes:
         results = compare_all(counts, metrics=[metric], adjust="max-t", seed=draw_seed(rng), **QUIET, **OPTIONS)
         tables.append(results.table)
     p = np.concatenate([table.p_adjusted for table in tables])
-    p_equal = np.concatenate([get_equal_scores(table).p_adjusted for table in tables])
+    p_equal = np.concatenate([table["equal_scores.p_adjusted"] for table in tables])
     return judge(p, p_equal, np.repeat(np.arange(n_sets), len(p) // n_sets), ALPHA)

@@ -16,7 +16,6 @@ from benchmarks.calibration.measuring import Case, Outcome
 from sigdask import compare_all
 from sigdask.analysis.comparison import equal_scores
 from sigdask.counts import Counts
-from sigdask.results.table import get_equal_scores
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS
 
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999
@@ -109,7 +108,7 @@ def compare_all_pairs(counts, rng, adjust, interval="none"):
 def adjust_by_all(counts, rng):
     """Return p-values adjusted by each procedure, arrays of shape (n_pairs,) by name."""
     table = compare_all_pairs(counts, rng, "max-t")
-    equal = get_equal_scores(table).p_adjusted
+    equal = table["equal_scores.p_adjusted"]
     equal = np.where(np.isnan(equal), table.p_adjusted, equal)  # not made where it would be the same
     adjusted = {
         "max-t": table.p_adjusted,
