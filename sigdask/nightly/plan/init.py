@@ -193,25 +193,32 @@ def _read_test_sets(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
     if len({_get_ending(path) for path in files.gold}) > 1:
         names = format_list([path.name for path in files.gold])
         raise InputError(f"{names}: which is the gold standard? name it: {spell('gold', 'FILE')}")
-    if len(files.gold) == 1 and all(path.is_dir() for path in (*files.gold, *files.systems)):
+    if len(files.gold) < 2 and all(path.is_dir() for path in (*files.gold, *files.systems)):
         return _read_folders(files, home)
     return [_read_test_set(files, home)]
 
 
 def _read_folders(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
-    """Return the test set of folders that are read as a whole, or one for each gold file; systems may lack some."""
+    """Return the test set of folders that are read as a whole, or one for each file name; systems may lack some."""
+    names = {path.name: get_stem(path) for folder in files.gold or files.systems for path in _list_entries(folder)}
     try:
         whole = _read_test_set(files, home)
     except InputError:
+        if len(names) == 1:
+            raise
         whole = None
     if whole is not None and FILE not in whole.counts.groups:
         return [whole]
-    golds = _list_entries(files.gold[0])
-    systems = [tuple(path for system in files.systems if (path := system / gold.name).exists()) for gold in golds]
-    return [
-        _read_test_set(replace(files, name=get_stem(gold), systems=own, gold=(gold,)), home)
-        for gold, own in zip(golds, systems, strict=True)
-    ]
+    by_file = (
+        replace(
+            files,
+            name=stem,
+            gold=tuple(folder / name for folder in files.gold),
+            systems=tuple(path for folder in files.systems if (path := folder / name).exists()),
+        )
+        for name, stem in names.items()
+    )
+    return [_read_test_set(own, home) for own in by_file]
 
 
 def _read_table(files: TestSetFiles, home: Path) -> DiscoveredTestSet | None:
