@@ -19,9 +19,8 @@ from benchmarks.calibration.real import DATA, load_test_set
 from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, Rng, to_thousandths
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.results.columns import TANGO, Columns
+from sigdask.results.columns import TANGO
 from sigdask.results.fields import iter_shortfalls
-from sigdask.results.table import Table
 
 N_RESAMPLES, N_TRIALS = 1999, 999
 MIN_COVERAGE = 0.93
@@ -64,28 +63,22 @@ def measure_coverage(draw: Callable[[Rng, int], DrawnSets], rng: Rng, n_sets: in
         "trials": N_TRIALS,
     }
     table = compare_pairs(counts, resamples=N_RESAMPLES, **options).table
-    intervals = get_intervals(table)
     differ = table.n_discordant > 0
     is_held = partial(covers_truth, true=true, rows=differ)
-    resampled = get_intervals(compare_pairs(counts, interval="bootstrap", resamples=N_RESAMPLES, **options).table)
+    resampled = compare_pairs(counts, interval="bootstrap", resamples=N_RESAMPLES, **options).table
     covered = {
-        "percentile": is_held(resampled.plain_low, resampled.plain_high),
-        "BCa": is_held(resampled.low, resampled.high),
+        "percentile": is_held(resampled["interval.percentile.0"], resampled["interval.percentile.1"]),
+        "BCa": is_held(resampled["interval.low"], resampled["interval.high"]),
     }
-    if (is_tango := np.array(intervals.method.to_list()) == TANGO).any():
-        covered["Tango"] = is_held(intervals.low, intervals.high, rows=differ & is_tango)
+    low, high = table["interval.low"], table["interval.high"]
+    if (is_tango := table["interval.method"].find(TANGO.__eq__)).any():
+        covered["Tango"] = is_held(low, high, rows=differ & is_tango)
     if form is MEAN:
-        inverted = get_intervals(compare_pairs(counts, interval="inversion", **options).table)
-        covered["inversion"] = is_held(inverted.low, inverted.high)
-    is_noted = np.any([rows for _, rows in iter_shortfalls(table, intervals)], axis=0)
-    covered["by default, where nothing is noted"] = is_held(intervals.low, intervals.high, rows=differ & ~is_noted)
+        inverted = compare_pairs(counts, interval="inversion", **options).table
+        covered["inversion"] = is_held(inverted["interval.low"], inverted["interval.high"])
+    is_noted = np.any([rows for _, rows in iter_shortfalls(table)], axis=0)
+    covered["by default, where nothing is noted"] = is_held(low, high, rows=differ & ~is_noted)
     return {name: Outcome(is_covered, MIN_COVERAGE, "at least") for name, is_covered in covered.items()}
-
-
-def get_intervals(table: Table) -> Columns:
-    """Return the intervals of a table, one for each data set."""
-    assert table.intervals is not None
-    return table.intervals
 
 
 def covers_truth(

@@ -155,8 +155,9 @@ def measure_simultaneous(name, rng, n_sets):
     covered = []
     for _ in range(n_sets):
         counts = draw_counts(NULLS[name], rng, n_topics=TOPIC_COUNTS.get(name, N_TOPICS))
-        details = compare_all_pairs(counts, rng, "max-t", "bootstrap").adjusted
-        covered.append(((details.low <= 0) & (details.high >= 0))[~np.isnan(details.low)].all())
+        table = compare_all_pairs(counts, rng, "max-t", "bootstrap")
+        low, high = table["interval_simultaneous.0"], table["interval_simultaneous.1"]
+        covered.append(((low <= 0) & (high >= 0))[~np.isnan(low)].all())
     # 30 units of which many samples lack the rare losses show nothing of them, with any interval
     should = "nothing" if "losses" in name else "at least"
     return {"all intervals": Outcome(np.array(covered), 0.93, should)}

@@ -14,7 +14,6 @@ from benchmarks.calibration.attainable import MAX_ENUMERATED_UNITS, compute_atta
 from benchmarks.calibration.compared import build_score_counts, compare_pairs, compute_p_values, draw_seed
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import SCENARIOS, SCENARIOS_BY_NAME, Rng, Scenario, to_thousandths
-from sigdask.results.table import DISAGREES
 from sigdask.statistics.classical import compute_t, sign_test, two_proportion_z, wilcoxon
 
 ALPHA, N_TRIALS = 0.05, 999
@@ -98,11 +97,11 @@ def measure_checks(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:
     """Return how often a cross-check rejects two correct counts: at 0.05, and by an alarm."""
     counts = build_score_counts(*scenario.draw(rng, 50, n_sets))
     table = compare_pairs(counts, second_run=True, seed=draw_seed(rng), **SAMPLED).table
-    outcomes = {"second run, at 0.05": Outcome(table.agreement_p <= ALPHA)}
-    signs = table.checks["sign test"]
-    if not np.isnan(signs.fit).all():
-        outcomes["sign test, at 0.05"] = Outcome(signs.fit[~np.isnan(signs.fit)] <= ALPHA)
-    alarms = np.array([(table.has_disagreement | (signs.verdict == DISAGREES)).any()])
+    outcomes = {"second run, at 0.05": Outcome(table["second_run.agreement_p"] <= ALPHA)}
+    fit = table["checks.sign test.fit"]
+    if not np.isnan(fit).all():
+        outcomes["sign test, at 0.05"] = Outcome(fit[~np.isnan(fit)] <= ALPHA)
+    alarms = np.array([table.has_disagreement.any()])
     return {**outcomes, "an alarm in 100 comparisons": Outcome(alarms, 1e-4 * len(outcomes))}
 
 
@@ -116,8 +115,9 @@ def measure_clustered(icc: float, rng: Rng, n_sets: int) -> Outcomes:
     items = compare_pairs(counts, seed=draw_seed(rng), beside=True, **SAMPLED)
     units = compute_p_values(counts, seed=draw_seed(rng), unit="cluster", **SAMPLED)
     p_values = np.ones(n_sets)
-    for correlation in items.table.dependence.values():
-        p_values = np.where(correlation.n_groups > 0, correlation.p_value, p_values)
+    for column in items.table.list_keys("dependence"):
+        is_known = items.table[f"dependence.{column}.n_groups"] > 0
+        p_values = np.where(is_known, items.table[f"dependence.{column}.p_value"], p_values)
     is_noted = any(note.kind == "dependence" for note in items.notes)
     return {
         "items swapped": Outcome(items.table.p_value <= ALPHA),

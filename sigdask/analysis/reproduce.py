@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -163,6 +164,14 @@ def check_results(path: Path, document: Mapping[str, Any]) -> RecordedResults:
             raise InputError(f"{path}, result {number}: {error}") from None
         if results.setdefault((row["test_signature"], *result.names), result) is not result:
             raise InputError(f"{path}, result {number}: occurs twice", remedy="remove one of them")
+    sizes = Counter((entry.signature.family, entry.signature.members) for entry in results.values())
+    for (_, n_members), n in sizes.items():
+        if n < (n_members or 0):
+            raise InputError(
+                f"{n:,} of {n_members:,} comparisons that were adjusted together are left; the file was altered after "
+                "sigdask wrote it: write it again",
+                file=path,
+            )
     others = {key: value for key, value in document.items() if key != "results"}
     return RecordedResults(tuple(results.values()), others)
 
