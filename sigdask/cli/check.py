@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.nightly import plan as plans
 from sigdask.nightly.run.check import check_plan_data
 from sigdask.report.text import format_table
-from sigdask.text import format_count, make_printable
+from sigdask.text import as_json, format_count, make_printable
 
 
 @declare.command(
@@ -22,7 +22,7 @@ from sigdask.text import format_count, make_printable
 def command(plan_files: tuple[str, ...], *, schema: bool, everything: bool) -> None:
     """Validate a plan and read its data. Nothing is compared."""
     if schema:
-        click.echo(plans.format_schema(), nl=False)
+        click.echo(as_json(plans.build_schema()))
         return
     if not plan_files:
         raise InputError("check: expected a plan file, such as plan.toml")

@@ -25,9 +25,6 @@ from sigdask.interface import spell
 from sigdask.nightly.plan import paths
 from sigdask.text import format_count, format_list
 
-MAX_ENTRIES = 20_000
-"""Maximum number of files and folders in a folder that is looked at."""
-
 OTHER_FILES = re.compile(rf"(?i)^(source|reference_scores)\b|\.log$|{NOT_DATA.pattern.removeprefix('(?i)')}")
 """Names of files that `init` ignores. Logs may be systems, but only if they are given."""
 
@@ -124,7 +121,14 @@ def survey_files(
         except InputError as error:
             failures.append(f"{format_list([path.name for path in files.systems])}: {error}")
     if failures:
-        raise _build_unknown_error([_format_path(path, home) for files in found for path in files.systems], failures)
+        names = [_format_path(path, home) for files in found for path in files.systems]
+        subject = "this file is" if len(names) == 1 else f"these {len(names):,} files are"
+        raise SeveralError(
+            f"cannot recognise what {subject}: {format_list(names, 6)}",
+            *(f"  {failure}" for failure in dict.fromkeys(failures)),
+            f"give {spell('gold', 'FILE')} for the gold standard, {spell('format', 'NAME')} (see `sigdask list "
+            "formats`), or only the files of the systems",
+        )
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
     entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]
     unused = [path for path in entries if path.is_file() and used.isdisjoint((path.resolve(), *path.resolve().parents))]
@@ -134,8 +138,6 @@ def survey_files(
 def _list_entries(folder: Path) -> list[Path]:
     """Return the files and folders in a folder that may be data."""
     entries = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "__")))
-    if len(entries) > MAX_ENTRIES:
-        raise InputError(f"more than {MAX_ENTRIES:,} files", file=folder, remedy="give the folder of one test set")
     return [path for path in entries if path.is_dir() or not OTHER_FILES.search(path.name)]
 
 
@@ -294,17 +296,6 @@ def _format_path(path: Path, home: Path) -> str:
     return Path(os.path.relpath(path, home)).as_posix()
 
 
-def _build_unknown_error(names: Sequence[str], failures: Sequence[str]) -> InputError:
-    """Return the error that lists the files, why they could not be read, and which options help."""
-    subject = "this file is" if len(names) == 1 else f"these {len(names):,} files are"
-    return SeveralError(
-        f"cannot recognise what {subject}: {format_list(names, 6)}",
-        *(f"  {failure}" for failure in dict.fromkeys(failures)),
-        f"give {spell('gold', 'FILE')} for the gold standard, {spell('format', 'NAME')} (see `sigdask list "
-        "formats`), or only the files of the systems",
-    )
-
-
 BASELINE_NAMES = ("baseline", "prod", "production", "main")
 """Words in names of systems that are likely to be the baseline."""
 
@@ -352,7 +343,7 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     if "documents" in test_set.keys:
         yield "# Whole documents are swapped, because segments of a document are correlated."
         yield 'unit = "document"'
-    elif _has_tasks(test_set.counts):
+    elif "task" in test_set.counts.groups and len(test_set.counts.group("task").levels) > 1:
         yield "# Each task is compared by itself; leave this out to compare all items together:"
         yield 'by = "task"'
     elif groups := [*test_set.counts.groups]:
@@ -361,10 +352,6 @@ def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
     yield "# `sigdask list metrics` lists others."
     yield f"metrics = {_format_value(test_set.counts.suggested)}"
     yield ""
-
-
-def _has_tasks(counts: Counts) -> bool:
-    return "task" in counts.groups and len(counts.group("task").levels) > 1
 
 
 def _describe_systems(test_set: DiscoveredTestSet) -> str:

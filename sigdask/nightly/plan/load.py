@@ -33,7 +33,7 @@ from sigdask.nightly.plan.model import (
 )
 from sigdask.nightly.test_sets import TestSet
 from sigdask.options import SelectionOptions, fill_options
-from sigdask.text import as_json, format_list, is_url, make_printable, redact, suggest_name
+from sigdask.text import format_list, is_url, make_printable, redact, suggest_name
 
 PlanKey = tuple[str | int, ...]
 _T = TypeVar("_T")
@@ -213,7 +213,7 @@ def load_plan(path: Path | str) -> Plan:
     'night'
     """
     file = _check_local(path).absolute()
-    keys = _validate_keys(path, file.parent)
+    keys = _validate_keys(Path(path))
     complaints: list[Complaint] = []
     plan = _build_plan(keys, file, complaints)
     complaints += _check_plan(plan)
@@ -248,11 +248,6 @@ class _SchemaWithoutNulls(GenerateJsonSchema):
         return {key: value for key, value in json_schema.items() if (key, value) != ("default", None)}
 
 
-def format_schema() -> str:
-    """Return the JSON schema as the text of schema.json."""
-    return as_json(build_schema()) + "\n"
-
-
 def _check_local(path: Path | str) -> Path:
     if is_url(str(path)):
         raise InputError(f"{redact(str(path))}: is a URL, but a plan must be a file on this machine")
@@ -265,16 +260,15 @@ def _check_local(path: Path | str) -> Path:
     return Path(path)
 
 
-def _validate_keys(path: Path | str, folder: Path | None) -> PlanKeys:
-    """Return the keys of a plan. With its folder, the files that it names must be there, and paths are absolute."""
-    file = _check_local(path)
+def _validate_keys(file: Path) -> PlanKeys:
+    """Return the keys of a plan, with absolute paths. The files that it names must be there."""
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     sets = data.get("test_set")
     if isinstance(sets, list) and len(sets) > MAX_TEST_SETS:  # before time is spent on each
         problem = f"{len(sets):,} entries of [[test_set]], at most {MAX_TEST_SETS:,}"
         raise InputError(problem, file=file, remedy="split it into several plans")
     try:
-        return _KEYS.validate_python(data, context=folder)
+        return _KEYS.validate_python(data, context=file.absolute().parent)
     except ValidationError as error:
         raise build_error(file, [*describe_validation(error.errors(include_url=False), data)]) from None
 
@@ -288,6 +282,9 @@ def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan
     shared = _list_given(keys, PLAN_OPTIONS)
     comparison = fill_options(SelectionOptions, shared)
     test_sets = (_build_test_set(entry, shared, number, complaints) for number, entry in enumerate(keys.test_set))
+    gate = keys.gate
+    if gate is not None:
+        gate = replace(gate, rules=tuple(_build_rule(rule, gate, comparison["alpha"]) for rule in gate.rules))
     return Plan(
         path=file,
         name=keys.name or file.stem,
@@ -296,13 +293,8 @@ def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan
         cluster=keys.cluster,
         store=_find_store(keys.store, file),
         report=keys.report,
-        gate=keys.gate and _build_gate(keys.gate, comparison["alpha"]),
+        gate=gate,
     )
-
-
-def _build_gate(gate: Gate, plan_alpha: float) -> Gate:
-    """Return the gate with rules that have their levels."""
-    return replace(gate, rules=tuple(_build_rule(keys, gate, plan_alpha) for keys in gate.rules))
 
 
 def _build_rule(keys: Any, gate: Gate, plan_alpha: float) -> Rule:

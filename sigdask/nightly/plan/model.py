@@ -53,12 +53,8 @@ def validate_by(call: Callable[[Any], Any]) -> AfterValidator:
 
 
 def resolve_by(find: Callable[[Any, Path], Any]) -> AfterValidator:
-    """Return the conversion of a value by the plan's folder, if this is given as the context."""
-
-    def resolve(value: Any, info: ValidationInfo) -> Any:
-        return value if info.context is None else _convert(find, value, info.context)
-
-    return AfterValidator(resolve)
+    """Return the conversion of a value by the plan's folder, which is the context."""
+    return AfterValidator(lambda value, info: _convert(find, value, info.context))
 
 
 def describe(text: str, **bounds: Any) -> Any:
@@ -74,7 +70,6 @@ def validate_as(annotation: Any) -> GetPydanticSchema:
 Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
-Pair = tuple[Text, Text]
 InputFile = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_existing)])]
 GoldPath = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_source)])]
 OutputFile = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_output)])]
@@ -119,14 +114,13 @@ class BaselineKeys:
     baseline: Annotated[Text, describe("Compare every other system with this one, which becomes B.")]
 
 
-PairList = Annotated[tuple[Pair, ...], Field(min_length=1), validate_by(paths.check_pairs)]
+PairList = Annotated[tuple[tuple[Text, Text], ...], Field(min_length=1)]
 Pairs = Annotated[
     Annotated[Literal["all"], Tag("text")] | Annotated[PairList, Tag("list")] | Annotated[BaselineKeys, Tag("table")],
     SHAPE,
 ]
 
 SiteFolder = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_site)])]
-StoreText = Annotated[Text, resolve_by(paths.resolve_store)]
 
 TYPES: dict[str, Any] = {
     "metrics": Annotated[Names, validate_by(paths.check_metrics)], "pairs": Pairs, "columns": dict[Text, Text],
@@ -188,7 +182,7 @@ FILE_OPTIONS = choose_options(READING_OPTIONS, missing="error")
 def _find_sources(systems: Any, info: ValidationInfo) -> Any:
     """Return the sources of a test set's systems in the plan's folder."""
     format_ = info.data.get("format", "auto")
-    return systems if info.context is None else _convert(paths.find_sources, systems, info.context, format_)
+    return _convert(paths.find_sources, systems, info.context, format_)
 
 
 @plan_table(FILE_OPTIONS | SET_OPTIONS)
@@ -345,7 +339,8 @@ class PlanKeys:
         Text, resolve_by(paths.resolve_cluster), describe("A value of --cluster, such as a cluster file.")
     ] = "auto"
     store: Annotated[
-        StoreText | None, describe("Path or URL of the database. By default in the folder of the plan.")
+        Annotated[Text, resolve_by(paths.resolve_store)] | None,
+        describe("Path or URL of the database. By default in the folder of the plan."),
     ] = None
     report: Annotated[ReportFiles, describe("Files to write at the end.")] = field(default_factory=ReportFiles)
     gate: Annotated[Gate | None, describe("Conditions on the results; if one fails, `sigdask run` exits with 1.")] = (

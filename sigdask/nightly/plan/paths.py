@@ -10,10 +10,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+
+from pydantic import HttpUrl, TypeAdapter
 
 from sigdask import formats, metrics
+from sigdask.counts.checks import check_unique
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import Source
@@ -24,8 +27,6 @@ from sigdask.text import is_url, make_printable, redact, suggest_name
 
 SYSTEM = "{system}"
 PLACEHOLDERS = ("{date}", "{time}")
-MAX_MATCHES = 100_000
-"""Maximum number of files that a pattern may match."""
 
 
 def _build_error(text: str, problem: str) -> InputError:
@@ -157,8 +158,6 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
     selected = _select_paths([path for path, _ in matches], format_)
     if not selected:
         raise _build_error(pattern, f", which matches no file; looked for {redact(wild)}")
-    if len(selected) > MAX_MATCHES:
-        raise _build_error(pattern, f", which matches {len(selected):,} files, at most {MAX_MATCHES:,}")
     names = {path: name or match.groupdict().get("system") for path, match in matches if path in selected}
     return [*_group_sources(names, format_)]
 
@@ -228,6 +227,8 @@ _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 DATABASES = ("sqlite", "postgresql")
 
+_HTTP_URL = TypeAdapter(HttpUrl)
+
 
 def check_format(text: str) -> str:
     """Return the name of a format, with its options, or the address of a function."""
@@ -243,26 +244,11 @@ def check_format(text: str) -> str:
 
 
 def check_metrics(names: Sequence[str]) -> Sequence[str]:
-    """Return the names of metrics."""
-    folded: set[str] = set()
+    """Return the names of metrics, which no data could make valid if they are not."""
+    check_unique(names, "metric")
     for name in names:
         metrics.check_name(name)
-        if name.casefold() in folded:
-            raise InputError(f"{name!r} stands twice")
-        folded.add(name.casefold())
     return names
-
-
-def check_pairs(pairs: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Return pairs of systems."""
-    unordered: set[frozenset[str]] = set()
-    for a, b in pairs:
-        if a == b:
-            raise InputError(f"{a!r} is paired with itself")
-        if {a, b} in unordered:
-            raise InputError(f"{a!r} and {b!r} are paired twice")
-        unordered.add(frozenset((a, b)))
-    return pairs
 
 
 def resolve_cluster(cluster: str, folder: Path) -> str:
@@ -294,26 +280,21 @@ def resolve_store(text: str, folder: Path) -> str:
 
 def resolve_webhook(text: str, _folder: Path) -> str | None:
     """Return the URL; $NAME reads it from the environment, where an empty value means no web hook."""
-    name = text[1:] if text.startswith("$") else None
-    if name is not None and name not in os.environ:
-        raise InputError(
-            f"found {text!r}, but this environment variable is not set; set it to an empty text for no web hook"
-        )
-    url = text if name is None else os.environ[name]
-    try:
-        parts = urlsplit(url)
-        is_url = (
-            parts.scheme in {"http", "https"}
-            and bool(parts.hostname)
-            and (parts.port or 1) > 0
-            and "@" not in parts.netloc
-        )
-    except ValueError:
-        is_url = False
-    if url and (not is_url or not url.isascii() or any(c.isspace() for c in url)):
-        found = repr(text) if name is None else f"that of the environment variable {name}"
-        raise InputError(f"found {found}, expected http://HOST/… or https://HOST/… in ASCII, without a user")
-    return url or None
+    url, found = text, repr(text)
+    if text.startswith("$"):
+        name = text[1:]
+        if name not in os.environ:
+            raise InputError(
+                f"found {text!r}, but this environment variable is not set; set it to an empty text for no web hook"
+            )
+        url, found = os.environ[name], f"that of the environment variable {name}"
+    if not url:
+        return None
+    with suppress(ValueError):
+        parsed = _HTTP_URL.validate_python(url)
+        if not (parsed.username or parsed.password):
+            return str(parsed)
+    raise InputError(f"found {found}, expected http://HOST/… or https://HOST/…, without a user")
 
 
 def resolve_unit_file(text: str, folder: Path) -> Path:
