@@ -517,7 +517,6 @@ def _align_notes(
 
 DOCUMENT_UNDETERMINED = {
     **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
-    **dict.fromkeys(("candidates", "independence"), "other analyses of a plan"),
     "grouping": "how rankings are shown",
 }
 """Keys of the JSON that the results do not determine, with the reason."""

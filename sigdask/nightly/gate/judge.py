@@ -120,7 +120,7 @@ def gather_evidence(
 ) -> Evidence:
     """Return evidence beyond a test set's results: standard deviations and margin tests.
 
-    Non-inferiority and equivalence are tested as `sigdask.analysis.comparison.margins` says.
+    Non-inferiority is tested as `sigdask.analysis.comparison.margins` says.
 
     Parameters
     ----------

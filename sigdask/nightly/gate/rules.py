@@ -150,7 +150,7 @@ class RuleFinding:
     text : str
         Description in words.
     method : str or None
-        How non-inferiority or equivalence was tested.
+        How non-inferiority was tested.
     smallest_margin : float or None
         Smallest margin that would be shown. Infinite if there is none, None if unknown.
     level : float or None
@@ -185,7 +185,7 @@ class RuleVerdict:
 
     Attributes
     ----------
-    rule : NotWorse, NonInferior or Equivalent
+    rule : NotWorse or NonInferior
         The rule in the plan.
     name : str
         Name of the rule.
