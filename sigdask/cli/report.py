@@ -15,7 +15,7 @@ from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_ou
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import format_record
-from sigdask.nightly.report.site import write_stored_nights
+from sigdask.nightly.report.site import find_latest_report, update_site
 from sigdask.nightly.report.text import format_report, list_report_texts, write_report
 from sigdask.nightly.store import status as store_status
 from sigdask.nightly.store.status import PlanReport
@@ -68,7 +68,7 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
     """Write or update a site of some plans."""
     for where in wheres:
         location, plan = find_store_and_plan(where, store, name)
-        write_stored_nights(Path(site), location, plan)
+        update_site(Path(site), find_latest_report(location, plan), has_all_nights=True)
     log_note(f"site: {Path(site) / 'index.html'}")
 
 

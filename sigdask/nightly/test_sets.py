@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import stat
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +13,6 @@ from sigdask.analysis.comparison.study import Study, plan_study
 from sigdask.counts import Counts
 from sigdask.formats import Options, Source
 from sigdask.interface import use_interface
-from sigdask.metrics import is_address
 from sigdask.metrics.extraction import needs_extraction
 from sigdask.options import SelectionOptions
 
@@ -97,31 +93,6 @@ def build_study(settings: SelectionOptions, test_set: TestSet, counts: Counts, m
 def build_spec(test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
     """Return the specification of a test set. Given metrics replace its own."""
     return CompareSpec.from_options(test_set.comparison, metrics or test_set.metrics or counts.suggested)
-
-
-SETTLED_NS = 2 * 10**9
-"""Age of a file in nanoseconds from which its times reveal each change. File systems round them to at most 2 seconds.
-"""
-
-
-def digest_state(test_sets: Sequence[TestSet], shared: str) -> str:
-    """Return a digest of all inputs of the results of test sets, or "" if unknown.
-
-    It covers what is shared, their settings, and the size, inode, time of change and time of modification of each file.
-    Unknown are folders, URLs, the user's own formats and metrics, and files that changed just now.
-    """
-    now, texts = time.time_ns(), [shared, repr(test_sets)]
-    if any(":" in t.format.partition("=")[0] or any(map(is_address, t.metrics)) for t in test_sets):
-        return ""  # code of the user's own, or options of a format, which may name files
-    for path in (path for test_set in test_sets for path in test_set.list_files()):
-        try:
-            state = path.stat()
-        except OSError:
-            return ""
-        if not stat.S_ISREG(state.st_mode) or max(state.st_mtime_ns, state.st_ctime_ns) > now - SETTLED_NS:
-            return ""
-        texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
-    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
 
 
 def prepare_set(settings: SelectionOptions, test_set: TestSet) -> tuple[Counts, Study | None]:

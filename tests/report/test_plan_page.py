@@ -266,7 +266,7 @@ NIGHTS = """
 import sys, time
 from pathlib import Path
 import sigdask
-from sigdask.nightly.report.site import write_stored_nights
+from sigdask.nightly.report.site import find_latest_report, update_site
 
 folder, other, site = map(Path, sys.argv[1:])
 (folder / "ready").touch()
@@ -276,7 +276,7 @@ plan = sigdask.load_plan(folder / "plan.toml")
 for night in range(3):
     outcome = sigdask.run_plan(plan, cluster="none")
     assert not outcome.unwritten, outcome.unwritten
-    write_stored_nights(site, plan.store, plan.name)
+    update_site(site, find_latest_report(plan.store, plan.name), has_all_nights=True)
 """
 
 

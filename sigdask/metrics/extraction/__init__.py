@@ -70,33 +70,6 @@ class NoCache:
 NO_CACHE = NoCache()
 
 
-class LayeredCache:
-    """Two caches: entries found only in the second (such as the user's) are copied to the first (a plan's store).
-
-    Parameters
-    ----------
-    first : ExtractionCache
-        Cache that is written, and searched first.
-    second : ExtractionCache
-        Cache that is searched second.
-    """
-
-    def __init__(self, first: ExtractionCache, second: ExtractionCache) -> None:
-        self.first, self.second = first, second
-
-    def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored bytes of these keys from either cache, and copy to the first what only the second has."""
-        entries = dict(self.first.get(keys))
-        second_entries = self.second.get([key for key in keys if key not in entries])
-        if second_entries:
-            self.first.put(second_entries)
-        return {**entries, **second_entries}
-
-    def put(self, entries: Mapping[str, bytes]) -> None:
-        """Store entries in the first cache."""
-        self.first.put(entries)
-
-
 def get_user_cache() -> ExtractionCache:
     """Return the user's cache: at $SIGDASK_CACHE ("off": none), or sigdask in $XDG_CACHE_HOME or ~/.cache."""
     setting = os.environ.get(CACHE_VARIABLE, "")

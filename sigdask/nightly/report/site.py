@@ -30,7 +30,7 @@ from sigdask.nightly.report.text import (
     write_report,
 )
 from sigdask.nightly.store import PlanRun
-from sigdask.nightly.store.status import Nights, PlanReport, build_report, has_results, list_runs, read_nights
+from sigdask.nightly.store.status import Nights, PlanReport, build_report, list_runs, read_nights
 from sigdask.report.comparisons import VERDICT_HINTS, format_p_cell
 from sigdask.report.document import Column
 from sigdask.report.files import write_parts
@@ -116,11 +116,6 @@ def get_folder_name(plan: str) -> str:
     return f"{plain or 'plan'}-{digest}"
 
 
-def write_stored_nights(site: Path, store: str, plan: str | None) -> None:
-    """Update a site with all nights of a plan in a store."""
-    update_site(site, find_latest_report(store, plan), has_all_nights=True)
-
-
 def update_site(
     site: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = (), *, has_all_nights: bool = False
 ) -> None:
@@ -162,7 +157,7 @@ def update_site(
         write_report(latest, report, opened_details, home="index.html")
     for run in runs if has_all_nights else ():
         file = folder / _get_night_file(run)
-        if has_results(run) and not file.exists():
+        if run.has_results and not file.exists():
             write_report(file, build_report(report.store, run.plan, run.number), home="index.html")
     write_parts(folder / "index.html", [_render_plan(report, runs[-MAX_NIGHTS:], len(runs), folder)])
     summary = _build_summary(report, runs, history)
@@ -173,7 +168,7 @@ def update_site(
 def find_latest_report(store: str, plan: str | None) -> PlanReport:
     """Return the report of a plan's latest run that recorded results."""
     runs = list_runs(store, plan)
-    latest = next((run for run in runs if has_results(run)), None)
+    latest = next((run for run in runs if run.has_results), None)
     if latest is None:
         raise InputError(
             f"plan {runs[0].plan!r}: no run has recorded results yet", remedy="run the plan to its end first"

@@ -21,7 +21,8 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_failing_sets, list_findings
 from sigdask.nightly.store import PlanRun
-from sigdask.nightly.store.status import Change, Changes, PlanReport, list_runs
+from sigdask.nightly.store.results import Change, Changes
+from sigdask.nightly.store.status import PlanReport, list_runs
 from sigdask.report.comparisons import format_p_cell
 from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
 from sigdask.report.page import details, format_now, render_page
@@ -261,12 +262,13 @@ def format_gate(run: PlanRun) -> str:
     return "" if headline is None else "passed" if headline["passed"] else FAILED
 
 
-def format_changes(changes: Changes, alpha: float, *, everything: bool = False) -> str:
-    """Return the changes since the previous run, in the order of the page."""
+def format_changes(report: PlanReport, *, everything: bool = False) -> str:
+    """Return the changes since an earlier run, in the order of the page."""
+    changes = report.changes
     if not changes:
         return "Nothing changed since the previous run."
     lines = [f"Changed since the previous run: {count_changes(changes)}."]
-    for c in iter_changes(changes, alpha, None if everything else MAX_CHANGES):
+    for c in iter_changes(changes, report.alpha, None if everything else MAX_CHANGES):
         subset = f" ({c.subset})" if c.subset else ""
         head = f"    {c.test_set}{subset}: {c.a} and {c.b} by {c.metric}: {c.kinds}"
         lines += map(make_printable, (head, f"        before  {c.before}", f"        now     {c.now}"))
@@ -302,7 +304,7 @@ def format_report(
     """
     run = report.run
     head = f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"
-    changes = [] if report.before is None else [format_changes(report.changes, report.alpha, everything=everything)]
+    changes = [] if report.before is None else [format_changes(report, everything=everything)]
     lines = [make_printable(head), ""]
     if len(report.results) > MAX_OPENED and not (is_whole or verbose):
         changed = list_changed_groups(report.changes.sides)
@@ -329,12 +331,10 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
     heads = [results.around() for results in report.results.values()]
     settings = report.run.details["settings"]
     document = dict(heads[0]) if heads else Results(Table.build_empty(), settings["seed"], report.alpha).around()
-    families = [entry["family"] for entry in heads]
-    document["family"] = families[0] if families and all(family == families[0] for family in families) else None
-    document["families"] = dict(zip(report.results, families, strict=True))
-    options = [entry["options"] for entry in heads]
-    document["options"] = options[0] if options and all(values == options[0] for values in options) else None
-    document["options_by_set"] = dict(zip(report.results, options, strict=True))
+    for name, name_by_set in (("family", "families"), ("options", "options_by_set")):
+        values = [entry[name] for entry in heads]
+        document[name] = values[0] if values and all(value == values[0] for value in values) else None
+        document[name_by_set] = dict(zip(report.results, values, strict=True))
     notes = drop_duplicates(entry for results in report.results.values() for entry in results.notes)
     document["warnings"], document["notes"] = list(list_texts(notes)), list_dicts(notes)
     for key in ("results", "rankings", "together"):

@@ -18,9 +18,10 @@ from sigdask.counts.fields import Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
-from sigdask.execution.run import Progress
+from sigdask.execution.run import ClusterExtraction, Progress
 from sigdask.interface import use_interface
-from sigdask.metrics.extraction import StatisticsSource
+from sigdask.metrics.extraction import StatisticsSource, get_user_cache
+from sigdask.metrics.extraction.parts import ExtractionLog
 from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
@@ -31,10 +32,8 @@ from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.work import (
     Batch,
     build_provenance,
-    build_source,
     digest_inputs,
     find_same_run,
-    list_gated_comparisons,
     open_details,
     read_batches,
 )
@@ -198,7 +197,8 @@ def run_plan(
             return _repeat_run(plan, opened_store, same)
         try:
             with stop.interruptible():
-                source = build_source(opened_store, target, n_workers, progress, note)
+                tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
+                source = StatisticsSource(get_user_cache(), ClusterExtraction(target, n_workers), tell)
                 driver = _PlanRunner(plan, opened_store, stop, source, target, n_workers, progress)
         except StopRequest:
             return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
@@ -228,7 +228,7 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
     files = plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
     opened_details: tuple[ComparisonDetails, ...] = ()
     if files.has_page and not outcome.stopped:
-        opened_details = open_details(batches, report, list_gated_comparisons(outcome.gate))
+        opened_details = open_details(batches, report, outcome.gate)
     studies = [study for batch in batches for study in batch.studies]
     units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
     problems = [*write_files(report, files, opened_details, units)]

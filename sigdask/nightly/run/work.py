@@ -5,7 +5,10 @@ The record of a run also gets its provenance: versions, settings, and a digest o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import hashlib
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -19,18 +22,16 @@ from sigdask.analysis.comparison.study import Study
 from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
 from sigdask.counts import Counts
 from sigdask.counts.fields import Integers
-from sigdask.execution.clusters import ClusterLike
-from sigdask.execution.run import ClusterExtraction, Progress
 from sigdask.io import addresses
-from sigdask.metrics.extraction import LayeredCache, StatisticsSource, extract_statistics, get_user_cache
-from sigdask.metrics.extraction.parts import ExtractionLog
+from sigdask.metrics import is_address
+from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.report.text import list_keys
 from sigdask.nightly.store import PlanRun, Store
 from sigdask.nightly.store.runs import find_run
 from sigdask.nightly.store.status import PlanReport
-from sigdask.nightly.test_sets import build_spec, build_study, digest_state, prepare_set
+from sigdask.nightly.test_sets import build_spec, build_study, prepare_set
 from sigdask.randomization.slabs import Job
 from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.report.sentences import build_verdict
@@ -90,16 +91,6 @@ class Batch:
         return tuple(self.counts)
 
 
-def build_source(
-    store: Store, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: Callable[[str], None]
-) -> StatisticsSource:
-    """Return the source of a run's extracted statistics: store, user's cache, or else extraction on the cluster."""
-    tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
-    return StatisticsSource(
-        LayeredCache(store.extraction_cache, get_user_cache()), ClusterExtraction(cluster, workers), tell
-    )
-
-
 def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dict[str, Any]]:
     """Read the test sets of a plan; return them in batches, and what was extracted.
 
@@ -153,9 +144,29 @@ def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
     return Batch.from_studies({name: c for counts, _ in pairs for name, c in counts.items()}, [s for _, s in pairs])
 
 
+SETTLED_NS = 2 * 10**9
+"""Age of a file in nanoseconds from which its times reveal each change. File systems round them to at most 2 seconds.
+"""
+
+
 def digest_inputs(plan: Plan) -> str:
-    """Return a digest of all inputs of the results of a plan, or "" if unknown."""
-    return digest_state(plan.test_sets, repr((_get_versions(), plan.comparison)))
+    """Return a digest of all inputs of the results of a plan, or "" if unknown.
+
+    It covers versions, settings, and the size, inode, time of change and time of modification of each file.
+    Unknown are folders, URLs, the user's own formats and metrics, and files that changed just now.
+    """
+    now, texts = time.time_ns(), [repr((_get_versions(), plan.comparison, plan.test_sets))]
+    if any(":" in t.format.partition("=")[0] or any(map(is_address, t.metrics)) for t in plan.test_sets):
+        return ""  # code of the user's own, or options of a format, which may name files
+    for path in (path for test_set in plan.test_sets for path in test_set.list_files()):
+        try:
+            state = path.stat()
+        except OSError:
+            return ""
+        if not stat.S_ISREG(state.st_mode) or max(state.st_mtime_ns, state.st_ctime_ns) > now - SETTLED_NS:
+            return ""
+        texts.append(f"{path!r} {state.st_size} {state.st_ino} {state.st_mtime_ns} {state.st_ctime_ns}")
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:32]
 
 
 @cache
@@ -194,18 +205,14 @@ def build_provenance(plan: Plan, read_paths: Mapping[str, Sequence[Path]]) -> di
     return {"versions": _get_versions(), "settings": settings, "inputs": inputs}
 
 
-def list_gated_comparisons(gate: GateVerdict | None) -> list[ComparisonKey]:
-    """Return the comparisons that the rules of a gate judge, failures first."""
-    findings = [] if gate is None else [finding for rule in gate.rules for finding in rule.findings]
-    return [finding.key for finding in sorted(findings, key=lambda finding: finding.passed)]
-
-
 def open_details(
     batches: Sequence[Batch],
     report: PlanReport,
-    gated: Sequence[ComparisonKey] = (),
+    gate: GateVerdict | None = None,
 ) -> tuple[ComparisonDetails, ...]:
     """Return the details of gated, leading and doubtful comparisons, with their rows among all results."""
+    findings = [] if gate is None else [finding for rule in gate.rules for finding in rule.findings]
+    gated = [finding.key for finding in sorted(findings, key=lambda finding: finding.passed)]  # failures first
     nonempty = [results for results in report.results.values() if len(results)]
     if not nonempty:
         return ()

@@ -28,7 +28,6 @@ from sigdask.nightly.store.database import (
     SILENT_SECONDS,
     Database,
     LockedError,
-    check_pages,
     check_tables,
     create_engine,
     create_tables,
@@ -41,7 +40,7 @@ from sigdask.nightly.store.database import (
 )
 from sigdask.nightly.store.results import COMPARISON, COMPLETE
 from sigdask.nightly.store.runs import UNREADABLE, PlanRun
-from sigdask.nightly.store.tallies import NewTallies, StoredExtractionCache, StoredTallies
+from sigdask.nightly.store.tallies import NewTallies, StoredTallies
 from sigdask.results.table import Table
 
 __all__ = [
@@ -70,8 +69,6 @@ class Store:
         Path or URL that opens it again.
     notes : tuple of str
         Notes for the user.
-    extraction_cache : StoredExtractionCache
-        Cache of statistics extracted from outputs.
     """
 
     def __init__(self, database: Database, plan: str, is_patient: Callable[[], bool]) -> None:
@@ -82,11 +79,9 @@ class Store:
         self._run: PlanRun | None = None
         driver = {"host": socket.gethostname(), "pid": os.getpid(), "since": time.time(), "token": secrets.token_hex(8)}
         self._driver = json.dumps(driver)
-        self.extraction_cache = StoredExtractionCache(self.read, self._write)
         with database.transaction() as connection:
             if not check_tables(connection, self.where):
                 create_tables(connection)
-            check_pages(connection)
             insert = upsert(connection, META).values(name=_get_driver_name(connection, plan), value=self._driver)
             connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_={"value": self._driver}))
 

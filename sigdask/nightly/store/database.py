@@ -1,4 +1,4 @@
-"""The database of a store: its five tables, transactions, lock, and errors in plain words.
+"""The database of a store: its four tables, transactions, lock, and errors in plain words.
 
 SQLite runs with a rollback journal and full synchronisation. Committed data survive a loss of power, and the file may
 be on a shared file system with working locks, where a write-ahead log could not be used.
@@ -25,26 +25,14 @@ from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Integer,
-    LargeBinary,
-    SmallInteger,
-    String,
-    Table,
-    Text,
-    event,
-    exc,
-)
+from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, SmallInteger, String, Table, Text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.text import HIDDEN, format_list, redact
 
-VERSION = 9
+VERSION = 10
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
 TABLES = sa.MetaData()
@@ -76,12 +64,6 @@ RESULTS = Table(
 )  # fmt: skip
 """What each run changed in the results of its plan (`results`)."""
 
-EXTRACTED = Table(
-    "extracted", TABLES,
-    Column("digest", String(40), primary_key=True), Column("content", LargeBinary, nullable=False),
-)  # fmt: skip
-"""The extraction cache."""
-
 
 def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """Return an insertion into a table, which `on_conflict_do_update` can extend."""
@@ -96,7 +78,7 @@ def check_tables(connection: Connection, where: str) -> bool:
     InputError
         It is the database of another program, or a store of another version.
     DamagedError
-        It states no version.
+        It states no version, or its pages refer to each other wrongly.
     """
     objects, own = _list_objects(connection), _list_own_objects(connection.dialect.name)
     meta = own["meta"]
@@ -116,7 +98,22 @@ def check_tables(connection: Connection, where: str) -> bool:
             f"{format_list(others, 5)})",
             remedy="name another store with --store",
         )
+    _check_pages(connection)
     return bool(objects)
+
+
+MAX_CHECKED_BYTES = 2**26
+"""Maximum size of files whose pages are checked on opening."""
+
+
+def _check_pages(connection: Connection) -> None:
+    """Raise DamagedError for a SQLite file whose pages refer to each other wrongly: reading it might never end."""
+    url = connection.engine.url
+    path = Path(url.database or "")
+    if url.get_backend_name() == "sqlite" and path.exists() and path.stat().st_size <= MAX_CHECKED_BYTES:
+        words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+        if words != "ok":
+            raise DamagedError([f"the file: {' '.join(words.split())}"])
 
 
 def create_tables(connection: Connection) -> None:
@@ -146,14 +143,6 @@ def _list_own_objects(dialect: str) -> dict[str, str]:
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
-
-SPARE_BYTES, MAX_WRITTEN_BYTES = 2**20, 2**28
-"""Maximum length of a value in SQLite: for readers, in excess of the file's size, because a damaged row can claim any
-length; for writers, whose values may not be in the file yet, in total.
-"""
-
-MAX_CHECKED_BYTES = 2**26
-"""Maximum size of files whose pages are checked on opening."""
 
 
 class Database:
@@ -210,19 +199,9 @@ def open_for_reading(location: str) -> Iterator[Connection]:
         with database.transaction() as connection:
             if not check_tables(connection, database.where):
                 raise InputError(f"store {database.where}: no plan has been run yet")
-            check_pages(connection)
             yield connection
     finally:
         database.close()
-
-
-def check_pages(connection: Connection) -> None:
-    """Raise DamagedError for a SQLite file whose pages refer to each other wrongly: reading it might never end."""
-    url = connection.engine.url
-    if url.get_backend_name() == "sqlite" and _get_size(Path(url.database or "")) <= MAX_CHECKED_BYTES:
-        words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
-        if words != "ok":
-            raise DamagedError([f"the file: {' '.join(words.split())}"])
 
 
 def parse_url(text: str) -> URL:
@@ -237,7 +216,7 @@ def parse_url(text: str) -> URL:
         return URL.create("sqlite", database=str(Path(text).absolute()))
     try:
         url = make_url(text)
-    except (exc.ArgumentError, ValueError):
+    except (sa.exc.ArgumentError, ValueError):
         shown = f"{text.partition('://')[0]}://{HIDDEN}"  # the end of the password is ambiguous
         raise InputError(f"store {shown}: not a URL; expected a path, sqlite:///PATH or postgresql://…") from None
     if url.drivername in {"postgresql", "postgres"}:
@@ -278,9 +257,9 @@ def create_engine(url: URL, *, is_writer: bool) -> Engine:
         address = f"file:{quote(str(path.absolute()))}?mode={'rwc' if is_writer else 'ro'}"
         connect = partial(sqlite3.connect, address, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
         engine = sa.create_engine(url, creator=connect, **single)
-        event.listen(engine, "connect", partial(_set_up_sqlite, path, is_writer))
+        sa.event.listen(engine, "connect", partial(_set_up_sqlite, is_writer))
         begin = "BEGIN IMMEDIATE" if is_writer else "BEGIN"
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
     with explain_missing("psycopg", "postgres", "a PostgreSQL store"):
         return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTION_OPTIONS}, **single)
@@ -293,18 +272,12 @@ _CONNECTION_OPTIONS = {
 """Connection options of PostgreSQL. Without the last, a database in SQL_ASCII would return bytes for texts."""
 
 
-def _set_up_sqlite(path: Path, is_writer: bool, connection: Any, _record: Any) -> None:
-    length = max(_get_size(path) + SPARE_BYTES, MAX_WRITTEN_BYTES if is_writer else 0)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(length, 2**31 - 1))
+def _set_up_sqlite(is_writer: bool, connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # SQLAlchemy begins transactions explicitly, not the driver by guessing
     for pragma in ("synchronous = FULL", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
     if is_writer and connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
         connection.execute("PRAGMA journal_mode = DELETE")
-
-
-def _get_size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 SUPER_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
@@ -355,13 +328,13 @@ def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None
         yield
     except DamagedError as error:
         raise error.with_store(where) from None
-    except exc.DBAPIError as error:
+    except sa.exc.DBAPIError as error:
         raise _convert_error(where, error, secrets) from None
-    except (exc.NoSuchColumnError, UnicodeDecodeError) as error:
+    except (sa.exc.NoSuchColumnError, UnicodeDecodeError) as error:
         raise DamagedError([_get_first_line(error)], where) from None
-    except exc.TimeoutError:
+    except sa.exc.TimeoutError:
         raise StoreError(f"store {where}: the database does not answer", lost=True) from None
-    except exc.SQLAlchemyError as error:
+    except sa.exc.SQLAlchemyError as error:
         raise StoreError(f"store {where}: {_get_first_line(error, secrets)}") from None
 
 
@@ -395,7 +368,7 @@ DAMAGE_STATES = ("XX", "42", "23", "22")
 """Start of the SQLSTATE of errors that only damaged databases cause."""
 
 
-def _convert_error(where: str, error: exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
+def _convert_error(where: str, error: sa.exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
     words = _get_first_line(error.orig if error.orig is not None else error, secrets)
     if isinstance(error.orig, sqlite3.Error):
         code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the primary result code
@@ -438,7 +411,7 @@ class LockedError(StoreError):
 def hold_lock(database: Database, plan: str) -> Iterator[None]:
     """Hold the lock of a file; of a server, the first session takes the lock. LockedError: another process holds it."""
     if not database.is_sqlite:
-        event.listen(database.engine, "connect", partial(_lock_session, plan))
+        sa.event.listen(database.engine, "connect", partial(_lock_session, plan))
         is_over = threading.Event()
         threading.Thread(target=_keep_alive, args=(database, is_over), name="sigdask lock", daemon=True).start()
         try:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from sigdask.errors import DamagedError
 from sigdask.nightly.store.database import RESULTS
 from sigdask.nightly.store.runs import UNREADABLE, seal, unseal
 from sigdask.results.columns import CodedColumn, get_type
+from sigdask.results.fields import get_result
+from sigdask.results.record import Result
 from sigdask.results.table import Table
 
 Integers = NDArray[np.int64]
@@ -52,11 +55,8 @@ LATEST = 2**31 - 1
 
 NO_ROWS = np.zeros(0, np.int64)
 
-ResultChanges = tuple[Table, Table, Integers, Integers]
-"""Results that differ between two runs: those before, those now, and the rows of each comparison in both.
-
-A row is -1 if there is none. New or changed results come first, in order, then removed ones.
-"""
+TEXTS = pa.dictionary(pa.int32(), pa.string())
+"""Type of columns of texts."""
 
 States = tuple[Table, list[tuple[int, Callable[[], Integers]]]]
 """Stored rows; and the rows that held after an earliest run, and after each later run that changed any."""
@@ -142,17 +142,13 @@ def _unseal_table(sealed: bytes, number: int, budget: int) -> Table:
     try:
         data = pa.ipc.open_stream(content).read_all()
         data.validate(full=True)
-        if not all(_has_type_of_column(field) for field in data.schema):
+        if not all(
+            f.type == TEXTS if get_type(f.name) == "string" else pa.types.is_primitive(f.type) for f in data.schema
+        ):
             raise ValueError("a column of another type")
     except UNREADABLE as error:
         raise DamagedError([f"results {number} ({' '.join(str(error).split())[:200]})"]) from None
     return Table(data, np.nan)
-
-
-def _has_type_of_column(field: pa.Field) -> bool:
-    if get_type(field.name) == "string":
-        return bool(field.type == pa.dictionary(pa.int32(), pa.string()))
-    return bool(pa.types.is_primitive(field.type))
 
 
 def _find_rows(table: Table, query: Table) -> Integers:
@@ -195,7 +191,78 @@ def fetch_results(connection: Connection, plan: str, number: int | None = None, 
     return stored.take(states[0][1]()).replace(alpha=alpha)
 
 
-def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, alpha: float = np.nan) -> ResultChanges:
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A result before and after a change. The former is None if it is new, the latter if it is gone."""
+
+    before: Result | None
+    now: Result | None
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
+
+    Attributes
+    ----------
+    old, new : Table
+        Results before and now.
+    old_rows, new_rows : int64 array, shape (n,)
+        Rows of each comparison in `old` and `new`; -1 if there is none.
+    """
+
+    old: Table
+    new: Table
+    old_rows: Integers
+    new_rows: Integers
+
+    def __len__(self) -> int:
+        return len(self.old_rows)
+
+    def __getitem__(self, index: int) -> Change:
+        row, after = int(self.old_rows[index]), int(self.new_rows[index])
+        return Change(
+            get_result(self.old, row) if row >= 0 else None, get_result(self.new, after) if after >= 0 else None
+        )
+
+    @property
+    def sides(self) -> tuple[tuple[Table, Integers], tuple[Table, Integers]]:
+        """Two tables, of old and of new results, each with a row for every change (-1 if it has none)."""
+        return (self.old, self.old_rows), (self.new, self.new_rows)
+
+    @cached_property
+    def kinds(self) -> list[tuple[str, ...]]:
+        """Names of the kinds of each change, such as new or gained; "details" if no kind applies."""
+        in_both = (self.old_rows >= 0) & (self.new_rows >= 0)
+        rows = self.old_rows[in_both], self.new_rows[in_both]
+        old, new = self.old.take(rows[0]), self.new.take(rows[1])
+        was_significant, is_significant = (_find_significant(table) for table in (old, new))
+        marks = {"new": self.old_rows < 0, "gone": self.new_rows < 0}
+        for kind, applies in {
+            "scores": ~are_equal(self.old, self.new, ("score_a", "score_b"), *rows),
+            "gained": is_significant & ~was_significant,
+            "lost": was_significant & ~is_significant,
+            "reversed": was_significant & is_significant & ((old.score_a > old.score_b) != (new.score_a > new.score_b)),
+            "p": ~are_equal(self.old, self.new, P_COLUMNS, *rows),
+        }.items():
+            marks[kind] = in_both.copy()
+            marks[kind][in_both] = applies
+        distinct, inverse = np.unique(np.column_stack([*marks.values()]), axis=0, return_inverse=True)
+        words = [tuple(kind for kind, applies in zip(marks, row, strict=True) if applies) for row in distinct]
+        return [words[k] or ("details",) for k in inverse.ravel().tolist()]
+
+
+P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
+"""Columns of p-values. A rule that gives a decision has none."""
+
+
+def _find_significant(table: Table) -> NDArray[np.bool_]:
+    """Return for each row whether its verdict is significant: by (adjusted) p."""
+    p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
+    return np.asarray(p <= table.alpha)
+
+
+def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, alpha: float = np.nan) -> Changes:
     """Return the results that differ after run `to_run` from those after `from_run`."""
     stored, states = _read_states(connection, plan, from_run, to_run)
     before, after = (place() for _, place in (states[0], states[-1]))
@@ -209,7 +276,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, 
     gone = np.setdiff1d(np.arange(len(old)), predecessors)
     changed = np.setdiff1d(np.arange(len(new)), rows[is_same])
     old_rows = np.concatenate([predecessors[changed], gone])
-    return old, new, old_rows, np.concatenate([changed, np.full(len(gone), -1)])
+    return Changes(old, new, old_rows, np.concatenate([changed, np.full(len(gone), -1)]))
 
 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Table:

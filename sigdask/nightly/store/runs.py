@@ -88,15 +88,16 @@ def unseal_json(sealed: bytes, *key: Any) -> Any:
     content = unseal(sealed, *key, spare=2**24, ratio=64)
     try:
         value = json.loads(content)
+        if _measure_depth(value) > MAX_DEPTH:
+            raise ValueError("JSON nested too deeply")
     except UNREADABLE as error:
         raise DamagedError([f"{' '.join(map(str, key))} ({error})"]) from None
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        inner = [entry for entry in level if isinstance(entry, dict | list)]
-        level = [entry for box in inner for entry in (box.values() if isinstance(box, dict) else box)]
-        if not level:
-            return value
-    raise DamagedError([f"{' '.join(map(str, key))}: JSON nested more than {MAX_DEPTH} deep"])
+    return value
+
+
+def _measure_depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_measure_depth, inner), default=0)
 
 
 Count = Annotated[int, Field(ge=0)]
@@ -104,17 +105,16 @@ Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
 
 
-def _check_details(details: dict[str, Any]) -> dict[str, Any]:
-    settings = details.get("settings")
-    if not all(isinstance(details.get(name) or {}, dict) for name in OBJECTS):
-        raise ValueError("details that no run has")
-    if settings and not (0 < settings["alpha"] < 1 and type(settings["seed"]) is int):
-        raise ValueError("settings that no run has")
-    return details
-
-
 OBJECTS = ("versions", "settings", "inputs", "second_looks", "frames", "verdict")
 """Details of a run that are objects."""
+
+
+def _check_details(details: dict[str, Any]) -> dict[str, Any]:
+    settings = details.get("settings") or {"alpha": 0.5, "seed": 0}
+    are_objects = all(isinstance(details.get(name) or {}, dict) for name in OBJECTS)
+    if not (are_objects and 0 < settings["alpha"] < 1 and type(settings["seed"]) is int):
+        raise ValueError("details that no run has")
+    return details
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,11 @@ class PlanRun:
     def n_changed(self) -> int:
         """Number of results that are new, changed or gone."""
         return int(self.details.get("changed", 0))
+
+    @property
+    def has_results(self) -> bool:
+        """Whether the run recorded its results."""
+        return "frames" in self.details
 
     @property
     def rate(self) -> float:

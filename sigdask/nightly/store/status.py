@@ -6,7 +6,7 @@ from collections import UserDict
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,9 @@ from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for_reading, results, runs
+from sigdask.nightly.store.results import NO_ROWS, Changes
 from sigdask.nightly.store.runs import UNREADABLE
 from sigdask.report.presentable import Results
-from sigdask.results.fields import get_result
-from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.text import to_plain, value_from_json
 
@@ -31,77 +30,6 @@ class ResultsBySet(UserDict[str, Any]):
         results: Results = value if isinstance(value, Results) else value()
         self.data[name] = results
         return results
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A result before and after a change. The former is None if it is new, the latter if it is gone."""
-
-    before: Result | None
-    now: Result | None
-
-
-@dataclass(frozen=True, eq=False)
-class Changes:
-    """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
-
-    Attributes
-    ----------
-    old, new : Table
-        Results before and now.
-    old_rows, new_rows : int64 array, shape (n,)
-        Rows of each comparison in `old` and `new`; -1 if there is none.
-    """
-
-    old: Table
-    new: Table
-    old_rows: NDArray[np.int64]
-    new_rows: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.old_rows)
-
-    def __getitem__(self, index: int) -> Change:
-        row, after = int(self.old_rows[index]), int(self.new_rows[index])
-        return Change(
-            get_result(self.old, row) if row >= 0 else None, get_result(self.new, after) if after >= 0 else None
-        )
-
-    @property
-    def sides(self) -> tuple[tuple[Table, NDArray[np.int64]], tuple[Table, NDArray[np.int64]]]:
-        """Two tables, of old and of new results, each with a row for every change (-1 if it has none)."""
-        return (self.old, self.old_rows), (self.new, self.new_rows)
-
-    @cached_property
-    def kinds(self) -> list[tuple[str, ...]]:
-        """Names of the kinds of each change, such as new or gained; "details" if no kind applies."""
-        in_both = (self.old_rows >= 0) & (self.new_rows >= 0)
-        rows = self.old_rows[in_both], self.new_rows[in_both]
-        old, new = self.old.take(rows[0]), self.new.take(rows[1])
-        was_significant, is_significant = (_find_significant(table) for table in (old, new))
-        marks = {"new": self.old_rows < 0, "gone": self.new_rows < 0}
-        for kind, applies in {
-            "scores": ~results.are_equal(self.old, self.new, ("score_a", "score_b"), *rows),
-            "gained": is_significant & ~was_significant,
-            "lost": was_significant & ~is_significant,
-            "reversed": was_significant & is_significant & ((old.score_a > old.score_b) != (new.score_a > new.score_b)),
-            "p": ~results.are_equal(self.old, self.new, P_COLUMNS, *rows),
-        }.items():
-            marks[kind] = in_both.copy()
-            marks[kind][in_both] = applies
-        distinct, inverse = np.unique(np.column_stack([*marks.values()]), axis=0, return_inverse=True)
-        words = [tuple(kind for kind, applies in zip(marks, row, strict=True) if applies) for row in distinct]
-        return [words[k] or ("details",) for k in inverse.ravel().tolist()]
-
-
-P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
-"""Columns of p-values. A rule that gives a decision has none."""
-
-
-def _find_significant(table: Table) -> NDArray[np.bool_]:
-    """Return for each row whether its verdict is significant: by (adjusted) p."""
-    p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
-    return np.asarray(p <= table.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +47,9 @@ class PlanReport:
     n_incomplete : int
         Number of results that lack some of their trials.
     before : int or None
-        Number of the run before.
+        Number of the latest earlier run that was not stopped.
     changes : Changes
-        Changes since the run before.
+        Changes since that run.
     store : str or Store
         Store from which it was read. During a run, the open store.
     """
@@ -165,24 +93,16 @@ def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
 
 def read_status(store: str, plan: str | None = None) -> PlanRun:
     """Return a plan's latest run from stored summaries, which is fast for plans of any size."""
-    with open_for_reading(store) as connection:
-        [run] = _list_runs(connection, runs.find_plan(connection, plan), 1)
-        return run
+    return list_runs(store, plan, 1)[0]
 
 
 def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[PlanRun]:
-    """Return the runs of a plan, latest first."""
+    """Return the runs of a plan, latest first, with the state "killed" if they have neither an end nor a driver."""
     with _connect(store) as connection:
-        return _list_runs(connection, runs.find_plan(connection, plan), limit)
-
-
-def _list_runs(connection: Connection, plan: str, limit: int | None) -> list[PlanRun]:
-    """Return the runs of a plan, with the state "killed" if they have neither an end nor a driver."""
-    listed = runs.list_runs(connection, plan, limit)
-    return [
-        replace(run, state="killed") if run.state == "running" and not is_running(connection, run) else run
-        for run in listed
-    ]
+        return [
+            replace(run, state="killed") if run.state == "running" and not is_running(connection, run) else run
+            for run in runs.list_runs(connection, runs.find_plan(connection, plan), limit)
+        ]
 
 
 def _connect(store: str | Store) -> AbstractContextManager[Connection]:
@@ -204,21 +124,16 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
         alpha = float(run.details["settings"]["alpha"])
         table = results.fetch_results(connection, name, run.number, alpha)
         previous = runs.find_previous_run(connection, run)
-        changes = results.find_changes(
-            connection, name, run.number if previous is None else previous, run.number, alpha
-        )
+        changes = results.find_changes(connection, name, previous or run.number, run.number, alpha)
     return PlanReport(
         run=run,
         table=table,
         results=group_by_set(run.details, table, [*run.details.get("inputs", {}), *table.test_set.values]),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=previous,
-        changes=Changes(*changes),
+        changes=changes,
         store=store,
     )
-
-
-NO_ROWS = np.zeros(0, np.int64)
 
 
 def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[str]) -> ResultsBySet:
@@ -263,14 +178,9 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int) -> N
     """
     with _connect(store) as connection:
         listed = runs.list_runs(connection, run.plan)[::-1]
-        numbers = [earlier.number for earlier in listed if earlier.number <= run.number and has_results(earlier)]
+        numbers = [earlier.number for earlier in listed if earlier.number <= run.number and earlier.has_results]
         numbers = numbers[-limit:]
         names = ("score_a", "score_b", "p_value", "p_adjusted")
         series = results.fetch_series(connection, run.plan, numbers, table, names)
     p = np.where(np.isnan(series["p_adjusted"]), series["p_value"], series["p_adjusted"])
     return numbers, {"score_a": series["score_a"], "score_b": series["score_b"], "p": p}
-
-
-def has_results(run: PlanRun) -> bool:
-    """Return whether a run recorded its results."""
-    return "frames" in run.details and "settings" in run.details

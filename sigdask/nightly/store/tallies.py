@@ -1,17 +1,15 @@
-"""Tallies and extracted statistics in the database.
+"""Tallies in the database.
 
 Tallies have one row for each comparison and run, with the counts of its first trials. A row holds the counts of each
 round (`sigdask.randomization.tallies`) from trial 0 without a gap, as integers of the size that `n_trials` needs, and a
 checksum. The counts of the same trials are the same whoever counts them, so of two rows the one with more trials stays.
 No trial can be counted twice, and drivers that share comparisons share counts.
-
-The extraction cache holds bytes by the digest of what they were extracted from, at most `MAX_BYTES`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError
-from sigdask.nightly.store.database import EXTRACTED, TALLIES, upsert
+from sigdask.nightly.store.database import TALLIES, upsert
 from sigdask.nightly.store.runs import CHECKSUM_BYTES, compute_checksum
 from sigdask.randomization.tallies import list_round_ends
 from sigdask.statistics.bounds import MAX_TRIALS
@@ -173,53 +171,3 @@ def _decode(digests: Sequence[bytes], run: int, n_trials: int, size: int, conten
     if (counts > lengths[:, None, None]).any():
         raise DamagedError([f"tallies: run {run}: more exceedances than trials"])
     return counts
-
-
-MAX_BYTES = 2**30
-"""Maximum bytes of all cached extractions in a store."""
-
-
-Access = Callable[[Callable[[Connection], Mapping[str, bytes]]], Mapping[str, bytes]]
-
-
-class StoredExtractionCache:
-    """Extracted statistics in a store (`sigdask.metrics.extraction.ExtractionCache`).
-
-    Parameters
-    ----------
-    read, write : callable
-        Call a function in a transaction that reads or writes.
-    most_bytes : int
-        Maximum size of the cache.
-    """
-
-    def __init__(self, read: Access, write: Access, most_bytes: int = MAX_BYTES) -> None:
-        self._read, self._write, self.most_bytes = read, write, most_bytes
-
-    def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored bytes by key, for those keys that the cache has."""
-        return self._read(lambda connection: _read_extracted(connection, keys))
-
-    def put(self, entries: Mapping[str, bytes]) -> None:
-        """Store entries, which replace others of the same key; a cache that they fill is emptied first."""
-        self._write(lambda connection: _write_extracted(connection, entries, self.most_bytes))
-
-
-def _read_extracted(connection: Connection, keys: Sequence[str]) -> Mapping[str, bytes]:
-    contents: dict[str, bytes] = {}
-    for start in range(0, len(keys), AT_ONCE):
-        is_found = EXTRACTED.c.digest.in_(keys[start : start + AT_ONCE])
-        rows = connection.execute(sa.select(EXTRACTED).where(is_found))
-        contents.update({row.digest: bytes(row.content) for row in rows})
-    return contents
-
-
-def _write_extracted(connection: Connection, entries: Mapping[str, bytes], most_bytes: int) -> Mapping[str, bytes]:
-    stored = connection.execute(sa.select(sa.func.sum(sa.func.length(EXTRACTED.c.content)))).scalar_one() or 0
-    if stored + sum(map(len, entries.values())) > most_bytes:
-        connection.execute(sa.delete(EXTRACTED))
-    insert = upsert(connection, EXTRACTED)
-    statement = insert.on_conflict_do_update(index_elements=["digest"], set_={"content": insert.excluded.content})
-    if rows := [{"digest": key, "content": content} for key, content in sorted(entries.items())]:
-        connection.execute(statement, rows)
-    return {}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import call_sigdask
 
-from sigdask.metrics.extraction import NO_CACHE, FolderCache, LayeredCache, get_user_cache
+from sigdask.metrics.extraction import NO_CACHE, FolderCache, get_user_cache
 
 
 def test_entries_come_back_and_are_replaced(tmp_path):
@@ -29,17 +29,6 @@ def test_what_was_not_used_for_longest_makes_room(tmp_path):
     folder.get(["00"])  # used again
     folder.put({"10": bytes(100)})
     assert sorted(folder.get([f"{k:02}" for k in range(11)])) == ["00", "03", "04", "05", "06", "07", "08", "09", "10"]
-
-
-def test_what_the_second_place_has_is_kept_in_the_first(tmp_path):
-    first, second = FolderCache(tmp_path / "first"), FolderCache(tmp_path / "second")
-    layered = LayeredCache(first, second)
-    first.put({"aa1": b"one"})
-    second.put({"aa1": b"another", "bb2": b"two"})
-    assert layered.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two"}
-    layered.put({"cc3": b"three"})
-    assert first.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two", "cc3": b"three"}
-    assert second.get(["cc3"]) == {}
 
 
 def test_what_others_left_half_written_is_cleared_away(tmp_path):

@@ -35,6 +35,7 @@ format = "segments"
 @pytest.fixture
 def night(tmp_path, monkeypatch):
     """Return a function that runs a plan of three systems and extracts in processes."""
+    monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(execution, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
     counts = build_texts(60, 3)
@@ -74,12 +75,9 @@ def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
 
 
 @pytest.mark.slow
-def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
+def test_what_check_has_extracted_a_run_finds(night, tmp_path):
     (tmp_path / "p.toml").write_text(PLAN.format(cluster="none"))
     check_plan_data(load_plan(tmp_path / "p.toml"))
-    assert night()[1] == {"news": {"made": {}, "kept": 6}}
-    monkeypatch.setenv("SIGDASK_CACHE", "off")
     assert night()[1] == {"news": {"made": {}, "kept": 6}}
 
 

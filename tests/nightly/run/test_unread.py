@@ -7,9 +7,8 @@ import pytest
 from command import call_sigdask
 from nights import write_plan
 
-from sigdask.nightly import test_sets
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run import run_plan
+from sigdask.nightly.run import run_plan, work
 from sigdask.nightly.store.status import read_status
 from sigdask.nightly.test_sets import TestSet
 
@@ -18,7 +17,7 @@ from sigdask.nightly.test_sets import TestSet
 def read_names(monkeypatch):
     """Names of the test sets that are read; files count as settled at once."""
     names, read = [], TestSet.read
-    monkeypatch.setattr(test_sets, "SETTLED_NS", 0)
+    monkeypatch.setattr(work, "SETTLED_NS", 0)
     monkeypatch.setattr(TestSet, "read", lambda test_set: [names.append(test_set.name), read(test_set)][1])
     return names
 
@@ -81,9 +80,9 @@ def test_files_that_changed_just_now_other_settings_and_pages_are_read(tmp_path,
         assert run_again(path, read_names)[1] == names
     path.write_text(text)
     run_again(path, read_names)
-    monkeypatch.setattr(test_sets, "SETTLED_NS", 10**15)
+    monkeypatch.setattr(work, "SETTLED_NS", 10**15)
     assert run_again(path, read_names)[1] == names
-    monkeypatch.setattr(test_sets, "SETTLED_NS", 0)
+    monkeypatch.setattr(work, "SETTLED_NS", 0)
     assert run_again(path, read_names)[1] == names  # the run before knew nothing of their states
     assert run_again(path, read_names)[1] == []
 

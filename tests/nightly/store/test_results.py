@@ -81,7 +81,7 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
             for earlier, old_rows in nights:
                 for upto, new_rows in nights:
                     if earlier < upto:
-                        changed = status.Changes(*results.find_changes(connection, "p", earlier, upto, 0.05))
+                        changed = results.find_changes(connection, "p", earlier, upto, 0.05)
                         changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
                         assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == changed_keys
                         assert all((c.before, c.now) == (old_rows.get(k), new_rows.get(k)) for c in changed

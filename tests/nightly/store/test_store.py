@@ -24,7 +24,7 @@ from sqlalchemy.engine import make_url
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
 from sigdask.nightly.store import NewTallies, database, open_store, tallies
-from sigdask.nightly.store.status import Changes
+from sigdask.nightly.store.results import Changes
 
 DIGESTS = [bytes([k]) * 20 for k in range(3)]
 
@@ -48,7 +48,7 @@ def where(request, tmp_path):
 
 def clear_tables(url):
     with open_store(url, "p") as store, store.database.transaction() as connection:
-        for table in ("runs", "tallies", "results", "extracted"):
+        for table in ("runs", "tallies", "results"):
             connection.execute(text(f"DELETE FROM {table}"))
 
 
