@@ -266,8 +266,8 @@ def format_changes(report: PlanReport, *, everything: bool = False) -> str:
     """Return the changes since an earlier run, in the order of the page."""
     changes = report.changes
     if not changes:
-        return "Nothing changed since the previous run."
-    lines = [f"Changed since the previous run: {count_changes(changes)}."]
+        return f"Nothing changed since run {report.before}."
+    lines = [f"Changed since run {report.before}: {count_changes(changes)}."]
     for c in iter_changes(changes, report.alpha, None if everything else MAX_CHANGES):
         subset = f" ({c.subset})" if c.subset else ""
         head = f"    {c.test_set}{subset}: {c.a} and {c.b} by {c.metric}: {c.kinds}"

@@ -239,9 +239,13 @@ def find_run(connection: Connection, plan: str, number: int | None) -> PlanRun |
 
 
 def find_previous_run(connection: Connection, run: PlanRun) -> int | None:
-    """Return the number of the plan's run before this one, None for the first."""
-    query = sa.select(sa.func.max(RUNS.c.id)).where(RUNS.c.plan == run.plan, RUNS.c.id < run.number)
-    return connection.execute(query).scalar_one_or_none()
+    """Return the number of the plan's latest run before this one that no deadline or signal stopped, or None.
+
+    Of a run that was stopped, p of most results would differ for want of trials alone.
+    """
+    query = sa.select(RUNS).where(RUNS.c.plan == run.plan, RUNS.c.id < run.number).order_by(RUNS.c.id.desc())
+    earlier_runs = map(_read_run, connection.execute(query))
+    return next((r.number for r in earlier_runs if r.has_results and r.state != "stopped"), None)
 
 
 def _read_run(row: Row[Any]) -> PlanRun:

@@ -42,11 +42,11 @@ def build_stored(table):
     return table.replace(**{COMPARISON: number, COMPLETE: np.ones(len(table), np.bool_)})
 
 
-def record_night(store, table):
-    details = {"settings": {"alpha": 0.05, "seed": 0}}
+def record_night(store, table, state="finished"):
+    details = {"settings": {"alpha": 0.05, "seed": 0}, "frames": {}}
     number = store.begin_run("p.toml", details)
     changed = store.save_results([build_stored(table)])
-    store.end_run("finished", "", details)
+    store.end_run(state, "", details)
     return number, changed
 
 
@@ -63,6 +63,14 @@ def test_a_night_adds_what_it_changed_alone(tmp_path):
     assert n_bytes[1] == n_bytes[0]
     assert n_bytes[2] - n_bytes[1] <= 2 * 4096  # of pages; a block of all results has more than ten
     assert [len(c) for c in (status.list_runs(str(file)), status.build_report(str(file)).results["s"])] == [3, 4950]
+
+
+def test_a_run_is_compared_with_the_latest_one_that_was_not_stopped(tmp_path):
+    with open_store(str(tmp_path / "n.sqlite"), "p") as store:
+        for p, state in ((0.5, "stopped"), (0.4, "finished"), (0.3, "stopped"), (0.4, "finished")):
+            record_night(store, build_table(2, np.array([p])), state)
+        reports = [status.build_report(store, "p", number) for number in (2, 3, 4)]
+    assert [(r.before, len(r.changes)) for r in reports] == [(None, 0), (2, 1), (2, 0)]
 
 
 @pytest.mark.slow
