@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -322,15 +323,8 @@ def _build_test_set(keys: TestSetKeys, shared: dict[str, Any], number: int, comp
     files = _list_given(keys, FILE_OPTIONS)
     key, named = ("test_set", number, "unit"), (keys.unit, comparison["by"])
     groups = attempt(complaints, key, list_group_columns, named, files.get("columns", {})) or ()
-
-    def build_options() -> Options:
-        return Options(
-            **files,
-            groups=groups,
-            name=keys.name,
-            metrics=given.get("metrics") or shared.get("metrics", ()),
-        )
-
+    metrics = given.get("metrics") or shared.get("metrics", ())
+    build_options = partial(Options, **files, groups=groups, name=keys.name, metrics=metrics)
     options = attempt(complaints, ("test_set", number, "ignore"), build_options) or Options()
     return TestSet(keys.name, keys.systems, keys.gold, keys.format, options, comparison)
 

@@ -206,9 +206,7 @@ def build_provenance(plan: Plan, read_paths: Mapping[str, Sequence[Path]]) -> di
 
 
 def open_details(
-    batches: Sequence[Batch],
-    report: PlanReport,
-    gate: GateVerdict | None = None,
+    batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
 ) -> tuple[ComparisonDetails, ...]:
     """Return the details of gated, leading and doubtful comparisons, with their rows among all results."""
     findings = [] if gate is None else [finding for rule in gate.rules for finding in rule.findings]
