@@ -1,9 +1,9 @@
 r"""Documents as LaTeX: booktabs alone, for pdflatex, XeLaTeX and LuaLaTeX alike.
 
 LaTeX itself measures each table, and chooses the largest type and the narrowest float (`table`, else `table*`) that it
-fits; names that are too long even then are broken. Nothing is left out: if a table has more rows than a page, it
-continues in another table, and so do columns of more metrics than fit a line. pdflatex prints a character without a
-glyph as its number, and the others print it as it is.
+fits; names that are too long even then are broken. A table of more rows than a page, or of more columns than fit a
+line, is for the author to divide. pdflatex prints a character without a glyph as its number, and the others print it as
+it is.
 """
 
 from __future__ import annotations
@@ -15,12 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from sigdask.report.document import Column, DocumentTable, Section
 from sigdask.results.comparisons import get_version
 from sigdask.text import make_printable
-
-MAX_ROWS = 34
-"""Maximum lines of a page. A row with broken names takes several."""
-
-LINE_CHARACTERS = 76
-"""Characters of the smallest type on a line of a one-column article."""
 
 NAME_CHARACTERS = 11
 """Characters of a line of a broken name."""
@@ -67,7 +61,7 @@ MEASURING = r"""% \sigdasktry{FLOAT}{ROOM}{TYPE} is chosen if the table is too w
   \sigdasktry{table*}{\textwidth}{\footnotesize\tabcolsep=3pt}%
   \sigdasktry{table*}{\textwidth}{\scriptsize\tabcolsep=1.5pt}%
   \sigdasktry{table*}{\textwidth}{\scriptsize\tabcolsep=1.5pt
-    \renewcommand{\sigdaskname}[1]{\parbox[t]{50pt}{\sloppy\raggedright\strut####1\strut}}}}
+    \renewcommand{\sigdaskname}[1]{\parbox[t]{42pt}{\tiny\sloppy\raggedright\strut####1\strut}}}}
 """
 
 LIGATURES = re.compile(r"([-,'])(?=\1)")
@@ -160,69 +154,29 @@ def _format_number_match(match: re.Match[str]) -> str:
 
 
 def _iter_float_lines(table: DocumentTable, caption: str | None, label: str) -> Iterator[str]:
-    """Yield the lines of a table, split where it is wider or longer than a page."""
+    """Yield the lines of a table."""
     title = escape_sentence(f"{table.title}.") if caption is None else caption
     yield from (f"% note: {make_printable(text)}" for text in table.warnings)
-    parts = [(part[0].columns, rows) for part in _split_columns(table.sections) for rows in _split_pages(part)]
-    for k, (columns, rows) in enumerate(parts):
-        yield from (r"\clearpage", "") if k else ()
-        yield rf"\def\sigdasktable{{\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
-        yield from (r"\toprule", _format_row(map(_format_header, columns)), r"\midrule", *rows, r"\bottomrule")
-        yield from (r"\end{tabular}}\sigdaskfit", r"\begin{\sigdaskfloat}", r"\centering")
-        if k:
-            yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
-        else:
-            legend = map(escape_sentence, table.list_sentences())
-            yield from (rf"\caption{{{' '.join([title, *legend])}}}", rf"\label{{{label}}}")
-        yield r"{\sigdasktype\sigdasktable\par}"
-        if k == len(parts) - 1 and table.note:
-            note = escape_sentence(" ".join(table.note))
-            yield from (r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize\sloppy {note}}}")
-        yield from (r"\end{\sigdaskfloat}", "")
+    columns = table.sections[0].columns
+    yield rf"\def\sigdasktable{{\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
+    yield from (r"\toprule", _format_row(map(_format_header, columns)), r"\midrule", *_iter_rows(table.sections))
+    yield from (r"\bottomrule", r"\end{tabular}}\sigdaskfit", r"\begin{\sigdaskfloat}", r"\centering")
+    legend = map(escape_sentence, table.list_sentences())
+    yield from (rf"\caption{{{' '.join([title, *legend])}}}", rf"\label{{{label}}}", r"{\sigdasktype\sigdasktable\par}")
+    if table.note:
+        note = escape_sentence(" ".join(table.note))
+        yield from (r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize\sloppy {note}}}")
+    yield from (r"\end{\sigdaskfloat}", "")
 
 
-def _measure(column: Column) -> int:
-    """Return the characters of a column with its gaps."""
-    return max(map(len, (*_split_header(column), *column.texts))) + max(map(len, column.marks or [""]), default=0) + 1
-
-
-def _split_columns(sections: Sequence[Section]) -> Iterator[list[Section]]:
-    """Yield sections with as many columns of numbers as fit on a line; each repeats the columns of names."""
-    widths = [max(map(_measure, parts)) for parts in zip(*(section.columns for section in sections), strict=True)]
-    names = [k for k, column in enumerate(sections[0].columns) if column.is_name]
-    room = LINE_CHARACTERS - sum(min(widths[k], NAME_CHARACTERS + 1) for k in names)
-    groups: list[list[int]] = [[]]
-    for k, width in enumerate(widths):
-        if k not in names:
-            if groups[-1] and width + sum(widths[j] for j in groups[-1]) > room:
-                groups.append([])
-            groups[-1].append(k)
-    for group in groups:
-        selected = sorted(names + group)
-        yield [Section(section.heading, tuple(section.columns[k] for k in selected)) for section in sections]
-
-
-def _split_pages(sections: Sequence[Section]) -> Iterator[list[str]]:
-    """Yield the table rows of each page; a section's heading is repeated where the section continues."""
-    page: list[str] = []
-    n_lines = 0
+def _iter_rows(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield the rows of a table, with the headings of its sections."""
     n_columns = sum(1 + _is_double(column) for column in sections[0].columns)
-    width = sum(max(map(_measure, parts)) for parts in zip(*(s.columns for s in sections), strict=True))
-    for section in sections:
-        heading = rf"\multicolumn{{{n_columns}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
-        names = zip(*(column.texts for column in section.columns if column.is_name), strict=True)
-        rows = map(_format_row, zip(*map(_format_cells, section.columns), strict=True))
-        for k, (row, row_names) in enumerate(zip(rows, names, strict=True)):
-            row_lines = -(-max(map(len, row_names)) // NAME_CHARACTERS) if width > LINE_CHARACTERS else 1
-            if page and n_lines + row_lines > MAX_ROWS:
-                yield page
-                page, n_lines = [], 0
-            if section.heading and (k == 0 or not page):
-                page += [r"\addlinespace", heading] if page else [heading]
-                n_lines += 2
-            page.append(row)
-            n_lines += row_lines
-    yield page
+    for k, section in enumerate(sections):
+        if section.heading:
+            yield from [r"\addlinespace"] * (k > 0)
+            yield rf"\multicolumn{{{n_columns}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
+        yield from map(_format_row, zip(*map(_format_cells, section.columns), strict=True))
 
 
 def _format_row(cells: Iterable[str]) -> str:
