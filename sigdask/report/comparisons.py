@@ -280,18 +280,18 @@ COLUMNS = (
     ComparisonColumn(Column("A", is_name=True), lambda r, _: r.a),
     ComparisonColumn(Column("B", is_name=True), lambda r, _: r.b),
     ComparisonColumn(Column("metric", is_name=True, is_filter=True), lambda r, s: s.get_style(r).name),
-    ComparisonColumn(Column("score A", spare=2), lambda r, s: s.get_style(r).format(r.score_a)),
-    ComparisonColumn(Column("score B", spare=2), lambda r, s: s.get_style(r).format(r.score_b)),
+    ComparisonColumn(Column("score A"), lambda r, s: s.get_style(r).format(r.score_a)),
+    ComparisonColumn(Column("score B"), lambda r, s: s.get_style(r).format(r.score_b)),
     ComparisonColumn(Column("A - B"), lambda r, s: s.get_style(r).format(r.difference, sign=True)),
     ComparisonColumn(Column("interval"), _format_interval),
     ComparisonColumn(
-        Column("p", is_p=True, spare=3), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)
+        Column("p", is_p=True), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)
     ),
     ComparisonColumn(
         Column("adjusted p", is_p=True, is_pinned=True),
         lambda r, s: format_p_cell(r.p_adjusted, s.alpha, is_bound=r.is_adjusted_bound),
     ),
-    ComparisonColumn(Column("equal-score p", is_p=True, spare=1), _format_equal_score_p),
+    ComparisonColumn(Column("equal-score p", is_p=True), _format_equal_score_p),
     ComparisonColumn(
         Column("verdict", is_name=True, is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
         lambda r, s: name_verdict(r, s.alpha), on_page=True,
@@ -395,7 +395,7 @@ def build_comparison_table(
     changes: dict[str, dict[str, Any]] = {
         "score A": {"bold": lead > 0},
         "score B": {"bold": lead < 0},
-        last_p.header: {"marks": marks if any(marks) else None, "spare": 0},
+        last_p.header: {"marks": marks if any(marks) else None},
     }
     columns = [replace(column, **changes.get(column.header, {})) for column in columns]
     columns, about = _name_once(columns, results, setting)

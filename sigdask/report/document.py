@@ -32,8 +32,6 @@ class Column:
         Raised behind the texts.
     is_p : bool
         Whether it holds p-values, which are aligned at their decimal points.
-    spare : int
-        Narrow terminals leave out columns above 0, the highest first.
     is_filter, is_hidden, is_aside, is_pinned : bool
         On pages: whether a choice of its values narrows the table, whether it is only for the script, whether it says
         how a number was computed (printed pages leave it out), and whether it stays visible while the table scrolls.
@@ -49,7 +47,6 @@ class Column:
     bold: NDArray[np.bool_] | None = None
     marks: Sequence[str] | None = None
     is_p: bool = False
-    spare: int = 0
     is_filter: bool = False
     is_hidden: bool = False
     is_aside: bool = False

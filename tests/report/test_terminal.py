@@ -69,21 +69,10 @@ def test_no_cell_of_a_narrow_table_loses_its_end():
     names = ["test set", "comparisons", "with p", "finished", "trials counted"]
     row = ["harness", "14", "15", "16", "100 %"]
     for width in range(30, 80):
-        table = format_table(names, [row], width)
-        assert max(map(len, table.split("\n"))) <= width
-        assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", table))
-
-
-def test_a_narrow_terminal_leaves_out_columns_before_it_writes_rows_as_lines():
-    columns = {f"letters-{k}": [(7 * item + k) % 5 for item in range(20)] for k in range(3)}
-    results = compare_all(Counts.from_scores({**columns}), trials=999)
-    wide, narrow = render(results, width=None), render(results, width=66)
-    assert "unadjusted p" in wide.split("\n* ")[0]
-    assert "score A" in wide
-    assert "A: letters" not in narrow
-    assert "unadjusted" not in narrow.split("in a wider terminal: ")[0]
-    assert "unadjusted p" in narrow.split("in a wider terminal: ")[1]
-    assert "in a wider terminal: " not in wide
+        lines = format_table(names, [row], width).split("\n")
+        assert max(map(len, lines)) <= width
+        letters = sorted("".join(lines).replace(" ", "").replace("─", ""))
+        assert letters == sorted("".join([*names, *row]).replace(" ", ""))
 
 
 def test_intervals_have_a_column_and_an_interval_that_nothing_bounds_says_so():
