@@ -16,7 +16,7 @@ from sigdask.report.comparisons import build_paper_tables, build_ranking_table, 
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import Texts, find_format, list_table_texts, write_parts
 from sigdask.report.methods import Methods, describe_results
-from sigdask.report.screen import format_answer, render_with_warnings, select_warnings
+from sigdask.report.screen import render_with_warnings, select_warnings
 from sigdask.report.sentences import build_verdict
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_rankings
@@ -42,7 +42,7 @@ def convert_results(plain: Any, kind: type[Kind]) -> Kind:
 def build_summary_table(results: ComparisonResults) -> DocumentTable:
     """Return a short table for notebooks and rich: the answer, warnings, the first rows, and the test below."""
     verdict = build_verdict(results)
-    title = " ".join(format_answer(verdict))
+    title = " ".join((*verdict.scope, *verdict.sentences))
     if not len(results):
         return DocumentTable(title, ())
     n_left, layout = len(results) - MAX_ROWS, get_default_layout(results.table)

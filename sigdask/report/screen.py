@@ -103,7 +103,7 @@ def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) 
     """Yield the paragraphs and tables of the report; parameters as in `render`."""
     verdict, table, alpha = build_verdict(results), results.table, results.alpha
     urgent = [n for n in select_warnings(results, verbose=verbose) if n.kind in CHANGES_VERDICTS]
-    yield "\n".join([*format_answer(verdict), *(f"warning: {note.text}" for note in urgent)])
+    yield "\n".join([*verdict.scope, *verdict.sentences, *(f"warning: {note.text}" for note in urgent)])
     if not len(results):
         return
     if results.together:
@@ -125,12 +125,6 @@ def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) 
         yield "\n".join(line for r in turn_to_better(shown[:n_detailed]) for line in _iter_details(r, alpha))
     remarks = [describe_test(results), *_iter_remarks(results, verdict, shown, verbose=verbose)]
     yield "\n".join([*remarks, *([*_list_signatures(table), describe_settings(results)] if verbose else [])])
-
-
-def format_answer(verdict: Verdict) -> list[str]:
-    """Return the sentences that come first."""
-    doubt = ["Do not rely on this, a check disagrees."] if verdict.sentences and not verdict.is_checked else []
-    return [*verdict.scope, *doubt, *(verdict.sentences or (verdict.headline,))]
 
 
 def count_verdicts(table: Table) -> str:
@@ -179,7 +173,7 @@ def _iter_details(r: Result, alpha: float) -> Iterator[str]:
     where = f" in {r.subset['column']} {r.subset['value']}" if r.subset else ""
     yield f"{describe_comparison(r, alpha, where)}."
     sizes = [] if r.interval is None else [describe_size(r)]
-    numbers = describe_numbers(r, alpha), *sizes, *describe_margin_tests(r), *describe_runs(r, alpha)
+    numbers = describe_numbers(r, alpha), *sizes, *describe_margin_tests(r), *describe_runs(r)
     yield from (f"    {text}" for text in numbers)
     for check in r.checks:
         if check.verdict != "not applicable":

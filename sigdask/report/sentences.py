@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.stream import SCHEME
-from sigdask.report.standings import ALL, BASELINE, PAIR, SOME, Standings
+from sigdask.report.standings import ALL, BASELINE, Standings
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
+from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import get_result, iter_results
 from sigdask.results.record import OtherUnitResult, Result
 from sigdask.results.table import AGREES, CONTESTED, DISAGREES, Table
@@ -360,94 +362,49 @@ def describe_contradiction(r: Result, alpha: float) -> str:
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
     if excludes == decision:
         return ""
-    is_adjusted, is_one_sided = r.p_adjusted is not None, r.alternative != "two-sided"
-    kind = "simultaneous " if is_simultaneous else "unadjusted " * is_adjusted + "two-sided " * is_one_sided
+    sides = ("", "") if r.alternative == "two-sided" else ("two-sided ", "one-sided ")
+    kind = "simultaneous " if is_simultaneous else "unadjusted " * (r.p_adjusted is not None) + sides[0]
     contains, rejects = "excludes" if excludes else "contains", "rejects" if decision else "does not reject"
-    return f"; the {kind}interval {contains} 0, the {'one-sided ' * is_one_sided}test {rejects}"
+    return f"; the {kind}interval {contains} 0, the {sides[1]}test {rejects}"
 
 
 # Runs of a system
 
 
 def _describe_scope_of_runs(r: Result, alpha: float) -> str:
-    """Return a clause on the p of the recipes, and on whether a significant difference holds for these runs only."""
+    """Return a clause on how many runs are averaged, and on whether the difference holds for new runs (the recipes)."""
     if (runs := r.runs) is None:
         return ""
-    averaged = f"averaged over {runs.n_runs} {runs.column}s each"
-    recipe_p = "" if runs.best_p is None else f"; {format_p_equals(runs.best_p, alpha)} for the recipes"
-    if not r.decision(alpha):
-        return f" ({averaged}){recipe_p}"
-    if runs.verdict == "significant":
-        p = format_p_equals(runs.best_p or 0.0, alpha)
-        return f", also for the recipes: {p} over items and {runs.n_runs} {runs.column}s each"
-    return f", {averaged}: holds for these runs{recipe_p}"
+    recipes = "" if runs.best_p is None else f", for the recipes {format_p_equals(runs.best_p, alpha)}"
+    only = ": shown for these runs" * bool(r.decision(alpha) and runs.verdict != "significant")
+    return f", averaged over {runs.n_runs} {runs.column}s each{only}{recipes}"
 
 
-def describe_runs(r: Result, alpha: float) -> Iterator[str]:
-    """Yield a line on the tests over runs and of the recipes, if the systems have several runs."""
+def describe_runs(r: Result) -> Iterator[str]:
+    """Yield a line on the runs of the systems, if they have several; tables have p."""
     if (runs := r.runs) is None:
         return
-    parts = [f"{runs.n_runs} runs each, {'paired by' if runs.is_paired else 'unpaired, by'} {runs.column}"]
-    if runs.p_runs is not None:
-        parts.append(f"over runs {format_p_equals(runs.p_runs, alpha)} ({runs.method})")
-    adjusted = "" if runs.p_adjusted is None else f", adjusted {format_p_equals(runs.p_adjusted, alpha)}"
-    p = (
-        ""
-        if runs.p_value is None
-        else f", {format_p_equals(runs.p_value, alpha)} (t, {runs.df:.1f} degrees of freedom)"
+    how = f"{'paired by' if runs.is_paired else 'unpaired, by'} {runs.column}"
+    yield (
+        f"{runs.n_runs} runs each, {how}: recipes {runs.verdict}; standard errors {runs.se_items:.3g} over items, "
+        f"{runs.se_runs:.3g} over runs"
     )
-    parts.append(f"recipes: {runs.verdict}{p}{adjusted}")
-    yield "; ".join([*parts, f"standard errors {runs.se_items:.3g} over items, {runs.se_runs:.3g} over runs"])
-
-
-def _describe_all_runs(table: Table) -> Iterator[str]:
-    """Yield a sentence on how many significant differences of several comparisons hold for the recipes too."""
-    if not table.has("runs") or len(table) < 2:
-        return
-    significant = [r.runs for r in iter_results(table.take(np.flatnonzero(table.decision == 1)))]
-    n_recipes = sum(runs is not None and runs.verdict == "significant" for runs in significant)
-    n_runs = ", ".join(map(str, np.unique(table["runs.n_runs"][table["runs.n_runs"] > 0]).tolist()))
-    of_recipes = f"{n_recipes:,} of {format_count(len(significant), 'significant difference')} hold for the recipes"
-    others = ", the others for these runs" if n_recipes < len(significant) else ""
-    outcome = of_recipes + others if significant else "no difference is significant"
-    yield f"Scores are averaged over {n_runs} runs each: {outcome}."
 
 
 # Margins
 
 
 def _describe_margins(results: ComparisonResults) -> Iterator[str]:
-    """Yield sentences on what the tests of a margin show; none if no margin was chosen.
+    """Yield sentences on what the tests of a margin show of the first comparisons; none if no margin was chosen.
 
     Examples
     --------
-    "A is not worse than B by more than 0.01 on f1: p = 0.003."
+    "Within the margin on f1, A against B: not worse."
     """
-    has_margin = results.table.has("margin")
-    tested = [r for r in iter_results(results.table) if r.margin is not None] if has_margin else []
-    if len(tested) <= MAX_NAMED:
-        yield from (_describe_margin(r, results.alpha) for r in tested)
-    elif tested[0].margin is not None:
-        n_equivalent = sum(describe_shown_margin(r) == "equivalent" for r in tested)
-        pairs = f"{n_equivalent:,} of {len(tested):,} pairs are shown to be equivalent"
-        yield f'Within {tested[0].margin.margin:g}, {pairs}; the column "within margin" has the others.'
-
-
-def _describe_margin(r: Result, alpha: float) -> str:
-    margin = r.margin
-    assert margin is not None
-    subset = f" in {r.subset['column']} {r.subset['value']}" if r.subset else ""
-    where = f" on {r.metric}{subset}{f' of {r.test_set}' if r.test_set else ''}"
-    adjusted = "adjusted " if margin.p_adjusted else ""
-    doubt = f" ({margin.method.rpartition(', ')[2]})" if margin.method.endswith("p may be too small") else ""
-    p_values = margin.p_adjusted or (margin.p_not_worse, margin.p_not_better, margin.p_equivalent)
-    worse, better, equivalent = (f"{adjusted}{format_p_equals(p, alpha)}{doubt}" for p in p_values)
-    if "equivalent" in margin.verdicts:
-        return f"{r.a} and {r.b} are equivalent within {margin.margin:g}{where}: {equivalent}."
-    for a, b, p, claim in ((r.a, r.b, worse, "not worse"), (r.b, r.a, better, "not better")):
-        if claim in margin.verdicts:
-            return f"{a} is not worse than {b} by more than {margin.margin:g}{where}: {p}."
-    return f"Not shown: {r.a} and {r.b} differ by less than {margin.margin:g}{where} ({worse}; {better})."
+    tested = iter_results(results.table) if results.table.has("margin") else ()
+    for r in islice((r for r in tested if r.margin is not None), MAX_NAMED):
+        place = f"{r.metric}{f' of {r.test_set}' if r.test_set else ''}"
+        yield f"Within the margin on {place}, {r.a} against {r.b}: {describe_shown_margin(r)}."
 
 
 def describe_shown_margin(r: Result) -> str:
@@ -576,9 +533,9 @@ class _Groups:
         """Return the verdict of a row as a sentence."""
         return describe_comparison(self.get(row), self.table.alpha, self.describe_place(row))
 
-    def describe_lead(self, row: int, joint: str = "; ") -> str:
+    def describe_lead(self, row: int) -> str:
         """Return how far the better system of a row is ahead, and its p."""
-        return f"{format_lead(self.get(row))}{joint}{format_verdict_p(self.get(row), self.table.alpha)}"
+        return f"{format_lead(self.get(row))}; {format_verdict_p(self.get(row), self.table.alpha)}"
 
     def split(self, rows: NDArray[np.int64]) -> dict[str, list[int]]:
         """Return the rows by their verdicts: A is better, worse, not significantly different, and so on."""
@@ -598,32 +555,26 @@ def _describe_group(groups: _Groups, g: int) -> str:
         return groups.describe(int(rows[0]))
     if c.design == ALL:
         return _describe_ranking(groups, g)
-    return (_describe_baseline if c.design == BASELINE else _describe_several)(groups, g, rows)
+    if c.design == BASELINE:
+        return _describe_baseline(groups, g, rows)
+    return _describe_several(groups, rows, groups.label(g))
 
 
 def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
     """Return the verdict on systems that were each compared with one baseline, in one group."""
     c = groups.standings
-    rows = rows[np.argsort(-np.nan_to_num(c.ahead[rows], nan=-np.inf), kind="stable")]
-    first, n = int(rows[0]), len(rows)
+    first, n = int(rows[np.argmax(np.nan_to_num(c.ahead[rows], nan=-np.inf))]), len(rows)
     kinds = groups.split(rows)
-    better = kinds.pop("significantly better")
-    n_better = f"{len(better):,} of {n:,} systems {'is' if len(better) == 1 else 'are'}"
-    subject = f"All {n:,} systems are" if len(better) == n else n_better if better else f"None of {n:,} systems is"
-    text = f"{subject} significantly better than {c.names[int(c.b[first])]} {groups.label(g)}"
-    names = [c.names[int(c.a[row])] for row in better]
-    if names:
-        text += f": {names[0]} by {groups.describe_lead(better[0], ', ')}"
-        text += f"; also {format_list(names[1:], MAX_NAMED)}" if len(names) > 1 else ""
-    elif abs(c.ahead[first]) > 0:  # which NaN is not
-        side, best = "ahead" if c.ahead[first] > 0 else "behind", c.names[int(c.a[first])]
-        text += f": the best, {best}, is {side} by {groups.describe_lead(first, ', ')}"
-    return text + _describe_rest(kinds)
-
-
-def _describe_rest(kinds: dict[str, list[int]]) -> str:
-    parts = [f"{len(rows):,} {'is' if len(rows) == 1 else 'are'} {name}" for name, rows in kinds.items() if rows]
-    return f"; {join_phrases(parts)}" if parts else ""
+    n_better = len(kinds.pop("significantly better"))
+    parts = [f"{len(own):,} {'is' if len(own) == 1 else 'are'} {name}" for name, own in kinds.items() if own]
+    lead = ""
+    if abs(c.ahead[first]) > 0:  # which NaN is not
+        side = "behind" if c.ahead[first] < 0 else "ahead"
+        lead = f": the best, {c.names[int(c.a[first])]}, is {side} by {groups.describe_lead(first)}"
+    return (
+        f"{n_better:,} of {n:,} systems {'is' if n_better == 1 else 'are'} significantly better than "
+        f"{c.names[int(c.b[first])]} {groups.label(g)}{lead}{f'; {join_phrases(parts)}' if parts else ''}"
+    )
 
 
 def _describe_ranking(groups: _Groups, g: int) -> str:
@@ -642,72 +593,33 @@ def _describe_ranking(groups: _Groups, g: int) -> str:
     return f"{best} {outcome}: ahead of the runner-up, {rival}, by {groups.describe_lead(row)}"
 
 
-def _describe_several(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
-    """Return the number of significant differences and the largest one, for comparisons of no regular design."""
+def _describe_several(groups: _Groups, rows: NDArray[np.int64], where: str) -> str:
+    """Return how many comparisons of no regular design or of many groups are significant, and in favour of whom."""
     c = groups.standings
-    text = _count_significant(groups, rows, f" {groups.label(g)}")
     significant = rows[c.outcome[rows] == 1]
-    if not len(significant):
-        return text
-    row = int(significant[np.argmax(np.abs(c.ahead[significant]))])
-    winner = int((c.a if c.ahead[row] > 0 else c.b)[row])
-    opponent = c.get_opponent(row, winner)
-    return f"{text}: most of all {c.names[winner]} is ahead of {opponent}, by {groups.describe_lead(row)}"
+    better = np.where(c.ahead[significant] > 0, c.a[significant], c.b[significant]).tolist()
+    wins = [f"{c.names[k]} is better in {n:,}" for k, n in Counter(better).most_common()]
+    verb, count = "is" if len(better) == 1 else "are", format_count(len(rows), "comparison")
+    who = f": {format_list(wins, MAX_NAMED)}" if wins else ""
+    return f"{len(better):,} of {count} {where} {verb} significant{who}"
 
 
-def _count_significant(groups: _Groups, rows: NDArray[np.int64], where: str) -> str:
-    kinds = groups.split(rows)
-    n = len(kinds["significantly better"]) + len(kinds["significantly worse"])
-    count = format_count(len(rows), "comparison")
-    text = f"{n:,} of {count}{where} {'is' if n == 1 else 'are'} significant"
-    text = text if n else f"None of {count}{where} is significant"
-    return text + _describe_rest({name: kinds[name] for name in ("undecided", "contested")})
-
-
-def _summarize(groups: _Groups) -> str:
-    """Return the verdict on many groups: counts of verdicts, or how often each system is best."""
-    c, rows = groups.standings, np.arange(len(groups.table))
-    across = f"{c.n_groups:,} {groups.noun}"
-    if c.design == ALL:
-        tops, counts = np.unique(c.top, return_counts=True)
-        best = [f"{c.names[int(tops[k])]} in {int(counts[k]):,}" for k in np.argsort(-counts, kind="stable")]
-        n_sure = int(np.count_nonzero(c.n_near_top == 0))
-        count = f"in {n_sure:,} of them significantly better than all others"
-        return f"The best system of {across}: {format_list(best, MAX_NAMED)}; {count}"
-    if c.design == SOME or (c.design == PAIR and not (c.a == c.a[0]).all()):
-        return _count_significant(groups, rows, f" over {across}")
-    parts = [f"{len(kind):,} {name}" for name, kind in groups.split(rows).items() if kind]
-    a, b = c.names[int(c.a[0])] if c.design == PAIR else f"{len(rows):,} comparisons", c.names[int(c.b[0])]
-    return f"{a} against {b} over {across}: {join_phrases(parts)}"
-
-
-def _describe_joint(results: ComparisonResults) -> list[str]:
-    """Return a sentence on the comparisons over all test sets or subsets, for each metric."""
+def _describe_joint(results: ComparisonResults) -> Iterator[str]:
+    """Yield a sentence on the comparisons over all test sets or subsets, for each metric."""
     lower = set(results.table.metric.take(~results.table.higher_is_better).to_list())
-    metrics = dict.fromkeys(v.metric for v in results.together)
-    return [
-        _describe_joint_metric(
-            [v for v in results.together if v.metric == metric], results.alpha, is_lower_better=metric in lower
+    for metric in dict.fromkeys(v.metric for v in results.together):
+        verdicts = [v for v in results.together if v.metric == metric]
+        p = [v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts]
+        first = min(range(len(p)), key=lambda k: (p[k], -abs(verdicts[k].difference)))
+        v, n = verdicts[first], sum(value <= results.alpha for value in p)
+        better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
+        ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
+        adjusted = "" if v.p_adjusted is None else "adjusted "
+        yield (
+            f"{n:,} of {format_count(len(p), 'comparison')} significant on {metric}"
+            f"{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): {better} is ahead of {other} by "
+            f"{format_amount(abs(v.difference), ends)}; {adjusted}{format_p_equals(p[first], results.alpha)}"
         )
-        for metric in metrics
-    ]
-
-
-def _describe_joint_metric(verdicts: Sequence[ResultAcrossSets], alpha: float, *, is_lower_better: bool) -> str:
-    p_values = [v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts]
-    p, _, v = min(zip(p_values, (-abs(v.difference) for v in verdicts), verdicts, strict=True), key=lambda row: row[:2])
-    n, count = sum(p <= alpha for p in p_values), format_count(len(verdicts), "comparison")
-    metric = f"{v.metric}{' (lower is better)' * is_lower_better} (mean of {v.n_sets} sets)"
-    better, other = (v.a, v.b) if (v.difference > 0) != is_lower_better else (v.b, v.a)
-    ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
-    how = "exact" if v.method == "exact" else format_count(v.n_trials, "trial")
-    p_text = f"{format_p_equals(p, alpha)} ({how})" if v.p_adjusted is None else f"adjusted {format_p_equals(p, alpha)}"
-    lead = f"{format_amount(abs(v.difference), ends)}; {p_text}"
-    if len(verdicts) > 1:
-        return f"{n:,} of {count} significant on {metric}; the smallest p: {better} is ahead of {other} by {lead}"
-    if n:
-        return f"{better} is better than {other} on {metric} by {lead}"
-    return f"{v.a} and {v.b} are not significantly different on {metric}: {better} is ahead by {lead}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -718,11 +630,8 @@ class Verdict:
     ----------
     scope : tuple of str
         Sentences on which part of the files is scored and which is not.
-    headline : str
-        The verdict as one text.
     sentences : tuple of str
-        Sentence for each metric, test set and subset, with the sizes of differences. Empty if there are too many or
-        only one.
+        Sentence for each metric, test set and subset, with the sizes of differences, or one on all of many.
     checks : str
         Checks and their outcomes, in a line.
     is_checked : bool
@@ -734,12 +643,16 @@ class Verdict:
     """
 
     scope: tuple[str, ...]
-    headline: str
     sentences: tuple[str, ...]
     checks: str
     is_checked: bool
     doubtful: NDArray[np.int64]
     is_ranking: bool
+
+    @property
+    def headline(self) -> str:
+        """The sentences as one text."""
+        return " ".join(self.sentences)
 
 
 def build_verdict(results: ComparisonResults) -> Verdict:
@@ -748,20 +661,17 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     if not len(table):
         sentences = ["Nothing was compared"]
     elif results.together:
-        sentences = _describe_joint(results)
+        sentences = [*_describe_joint(results)]
     elif (n := groups.standings.n_groups) <= MAX_LISTED_GROUPS:
         sentences = [_describe_group(groups, g) for g in range(n)]
     else:
-        sentences = [_summarize(groups)]
+        sentences = [_describe_several(groups, np.arange(len(table)), f"over {n:,} {groups.noun}")]
     is_checked = not bool(table.has_disagreement.any())
-    caveats = [*_describe_margins(results), *_describe_chance(results), *_describe_disagreement(results, groups)]
-    caveats += [*_describe_correlation(results), *_describe_all_runs(table)]
     complete = [f"{text}." for text in sentences]
-    doubt = "" if is_checked else "Do not rely on this, a check disagrees: "
+    doubt = [] if is_checked else ["Do not rely on this, a check disagrees."]
     return Verdict(
         scope=tuple(f"{note.text}." for note in results.notes if note.kind == "scope"),
-        headline=doubt + " ".join([*complete, *caveats]),
-        sentences=(*complete, *caveats) if len(complete) > 1 else (),
+        sentences=(*doubt, *complete, *_describe_margins(results), *_describe_chance(results)),
         checks=describe_checks(table),
         is_checked=is_checked,
         doubtful=find_doubtful(table),
@@ -786,24 +696,3 @@ def describe_chance(n: int, alpha: float, noun: str) -> Iterator[str]:
     """Yield a sentence on how many of `n` tests chance would reject, if these are many."""
     if n >= MIN_TESTS:
         yield f"If the systems were equal, chance would make about {n * alpha:.2g} of {n:,} {noun} significant."
-
-
-def _describe_disagreement(results: ComparisonResults, groups: _Groups) -> Iterator[str]:
-    """Yield a sentence if no system is best on all metrics, even counting systems tied with the best."""
-    if results.together or not len(results) or groups.noun != "metrics":
-        return
-    c = groups.standings
-    if c.design in {PAIR, ALL} and not set.intersection(*map(set, c.list_leaders())):
-        best = "better" if c.design == PAIR else "best, or tied with the best,"
-        which = "both" if c.n_groups == 2 else f"all {c.n_groups:,}"
-        yield f"The metrics disagree: no system is {best} on {which} metrics."
-
-
-def _describe_correlation(results: ComparisonResults) -> Iterator[str]:
-    """Yield a sentence if differences are significant, but p is too small as units are correlated within columns."""
-    columns = dict.fromkeys(str(note.numbers["column"]) for note in results.notes if note.kind == "dependence")
-    if columns and (results.table.outcome == 1).any():
-        yield (
-            f"But differences are correlated within {join_phrases([*columns])}, so p is too small if the result should "
-            "hold for other groups too: the warnings say what to do."
-        )

@@ -134,14 +134,6 @@ class Standings:
             return [int(own[np.argmax(np.nan_to_num(self.ahead[own], nan=-np.inf))]) for own in rows]
         return [self.find_rival(g) for g in groups]
 
-    def list_leaders(self) -> list[list[str]]:
-        """Return, for each group, its best system and those not significantly different from it, or contested."""
-        leaders = [[self.names[k]] for k in self.top.tolist()]
-        for row in np.flatnonzero(self.has_top & (self.outcome != 1)).tolist():
-            group = int(self.group[row])
-            leaders[group].append(self.get_opponent(row, int(self.top[group])))
-        return leaders
-
     def get_opponent(self, row: int, system: int) -> str:
         """Return the name of the system that `system` is compared with."""
         return self.names[int(self.b[row] if self.a[row] == system else self.a[row])]
