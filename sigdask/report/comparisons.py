@@ -27,7 +27,6 @@ from sigdask.report.sentences import (
     describe_test,
     format_ends,
     get_ends,
-    is_bounded,
     join_phrases,
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
@@ -46,7 +45,7 @@ from sigdask.results.record import ClassicalTest, Result
 from sigdask.results.table import Table
 from sigdask.statistics.classical import compute_inflation
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
-from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
+from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_list
 
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, CONTESTED_MARK = "†", "‡", "*", "?", "§"
@@ -72,12 +71,7 @@ VERDICT_HINTS = {
     "not significant": "the data do not show which system is better; the two need not be equal",
     "undecided": "more trials would decide",
 }
-CHECK_HINTS = {
-    "agree": "an independent computation gives the same p up to chance",
-    "interval differs": "interval and p disagree on whether the difference can be 0",
-    "disagree": "another way to compute p gives another value: do not use this p",
-}
-"""Hover texts that explain verdicts and outcomes of checks."""
+"""Hover texts that explain verdicts."""
 
 
 class Grouping(NamedTuple):
@@ -197,8 +191,8 @@ class Setting:
         Level of the verdicts.
     styles : mapping of str to MetricStyle
         How numbers of metrics are printed.
-    is_adjusted, is_simultaneous, has_contested : bool
-        Whether there are adjusted p, simultaneous intervals, and contested verdicts.
+    is_adjusted, is_simultaneous : bool
+        Whether there are adjusted p, and simultaneous intervals.
     interval_header, p_header : str
         Headers of the intervals, and of the p of single comparisons.
     """
@@ -207,7 +201,6 @@ class Setting:
         self.alpha, self.styles = alpha, styles
         self.is_adjusted = any(r.p_adjusted is not None for r in results)
         self.is_simultaneous = any(r.interval_simultaneous is not None for r in results)
-        self.has_contested = any(r.is_contested(alpha) for r in results)
         levels = {f"{100 * r.interval.confidence:.4g} %" for r in results if r.interval is not None}
         levels = {f"{100 * (1 - alpha):.4g} %"} if self.is_simultaneous else levels
         kind = "simultaneous" if self.is_simultaneous else "unadjusted" if self.is_adjusted else ""
@@ -246,25 +239,12 @@ def _format_interval(r: Result, s: Setting) -> str:
     return s.get_style(r).format_ends(r.difference, None if has_own else get_ends(r))
 
 
-def _format_equal_score_p(r: Result, s: Setting) -> str:
-    test = r.equal_scores
-    if not s.has_contested or test is None:
-        return ""
-    return format_p_cell(test.p_value if test.p_adjusted is None else test.p_adjusted, s.alpha)
-
-
 def _name_checks(r: Result, alpha: float) -> str:
     if r.disagreements():
         return "disagree"
     if describe_contradiction(r, alpha):
         return "interval differs"
     return "agree" if any(check.verdict == "agrees" for check in r.checks) else ""
-
-
-def _format_p_limits(r: Result, s: Setting) -> str:
-    if r.method == "exact":
-        return ""
-    return format_limits(*r.p_interval, s.alpha) + ("" if is_bounded(r) else " (99 %)")
 
 
 def name_verdict(r: Result, alpha: float) -> str:
@@ -279,7 +259,9 @@ COLUMNS = (
     ),
     ComparisonColumn(Column("A", is_name=True), lambda r, _: r.a),
     ComparisonColumn(Column("B", is_name=True), lambda r, _: r.b),
-    ComparisonColumn(Column("metric", is_name=True, is_filter=True), lambda r, s: s.get_style(r).name),
+    ComparisonColumn(
+        Column("metric", is_name=True, is_filter=True), lambda r, s: s.get_style(r).name, is_varying=True
+    ),
     ComparisonColumn(Column("score A"), lambda r, s: s.get_style(r).format(r.score_a)),
     ComparisonColumn(Column("score B"), lambda r, s: s.get_style(r).format(r.score_b)),
     ComparisonColumn(Column("A - B"), lambda r, s: s.get_style(r).format(r.difference, sign=True)),
@@ -291,7 +273,6 @@ COLUMNS = (
         Column("adjusted p", is_p=True, is_pinned=True),
         lambda r, s: format_p_cell(r.p_adjusted, s.alpha, is_bound=r.is_adjusted_bound),
     ),
-    ComparisonColumn(Column("equal-score p", is_p=True), _format_equal_score_p),
     ComparisonColumn(
         Column("verdict", is_name=True, is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
         lambda r, s: name_verdict(r, s.alpha), on_page=True,
@@ -306,17 +287,10 @@ COLUMNS = (
         Column("within margin", is_name=True, is_filter=True), lambda r, _: describe_shown_margin(r)
     ),
     ComparisonColumn(
-        Column("checks", is_name=True, is_filter=True, is_aside=True, hints=CHECK_HINTS),
+        Column("checks", is_name=True, is_filter=True, is_aside=True),
         lambda r, s: _name_checks(r, s.alpha), on_page=True,
     ),
-    ComparisonColumn(Column("interval of p", is_aside=True), _format_p_limits, on_page=True),
     ComparisonColumn(Column("method", is_name=True, is_aside=True), lambda r, _: describe_method(r), is_varying=True),
-    ComparisonColumn(
-        Column("discordant units", is_aside=True), lambda r, _: f"{r.n_discordant:,} of {r.n_units:,}", on_page=True
-    ),
-    ComparisonColumn(
-        Column("paired d", is_aside=True), lambda r, _: "" if r.paired_d is None else f"{r.paired_d:+.2f}", on_page=True
-    ),
 )  # fmt: skip
 """Columns of comparisons, in their order."""
 
@@ -398,9 +372,8 @@ def build_comparison_table(
         last_p.header: {"marks": marks if any(marks) else None},
     }
     columns = [replace(column, **changes.get(column.header, {})) for column in columns]
-    columns, about = _name_once(columns, results, setting)
     used = dict.fromkeys(mark for text in marks for mark in text)
-    legend = [*about, *(f"{mark} {MEANINGS[mark].format(alpha=setting.alpha)}" for mark in MEANINGS if mark in used)]
+    legend = [f"{mark} {MEANINGS[mark].format(alpha=setting.alpha)}" for mark in MEANINGS if mark in used]
     if not used.keys() & {SIGNIFICANT, UNDECIDED, CONTESTED_MARK}:
         legend.append(f"none significant at {setting.alpha:g}")
     methods = {*map(describe_method, results)}
@@ -409,25 +382,6 @@ def build_comparison_table(
         legend.append({"exact": "p exact", "bounds": "p between bounds"}.get(method, f"p of {method}"))
     legend += ["of metrics with ↓, less is better"] if any("↓" in s.name for s in setting.styles.values()) else []
     return DocumentTable.of(title, columns, legend)
-
-
-def _name_once(columns: list[Column], results: Sequence[Result], setting: Setting) -> tuple[list[Column], list[str]]:
-    """Return the columns without those that hold the same name in all rows, and texts with these names."""
-    a, b, metric = ({getattr(r, name) for r in results} for name in ("a", "b", "metric"))
-    dropped: set[str] = set()
-    about = []
-    if len(results) > 2 and len(b) == len(metric) == 1 and len(a) > 1:
-        style, r = setting.get_style(results[0]), results[0]
-        scores = {style.format(r.score_b) for r in results}
-        if len(scores) == 1:
-            dropped |= {"B", "score B"}
-            about.append(f"B is {r.b}, {style.name} {scores.pop()}")
-    if len(results) > 1 and len(metric) == 1:
-        dropped.add("metric")
-    if len(results) > 1 and len(a) == len(b) == 1:
-        dropped |= {"A", "B"}
-        about.append(f"A is {results[0].a}, B is {results[0].b}")
-    return [column for column in columns if column.header not in dropped], about
 
 
 def _mark(r: Result, alpha: float, *, with_checks: bool) -> str:
@@ -468,8 +422,8 @@ def build_paper_tables(
     table, styles = results.table, list_paper_styles(results.table, digits, percent=percent)
     lower = set(table.metric.take(~table.higher_is_better).to_list())
     styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
-    names = {code for names in (table.test_set,) for code in np.unique(names.codes).tolist()}
-    on_set = f" on {table.test_set.values[min(names)]}" if len(names) == 1 and table.test_set[0] else ""
+    is_one = len(np.unique(table.test_set.codes)) == 1
+    on_set = f" on {table.test_set[0]}" if is_one and table.test_set[0] else ""
     if len(table) and (layout or get_default_layout(table)) == "systems":
         main = _build_system_table(table, styles, on_set)
     else:
@@ -660,11 +614,7 @@ def build_joint_table(
     adjusted = f", p adjusted by {ADJUSTMENTS[family.adjust].label}" if family else ""
     least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
     legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
-    return DocumentTable.of("over all sets: the mean difference", filter(_has_texts, columns), legend)
-
-
-def _has_texts(column: Column) -> bool:
-    return any(column.texts)
+    return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)
 
 
 def _format_replicated(n: int, p: float) -> str:
@@ -680,12 +630,9 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     """Return a table of the classical tests that fit the scores of comparisons, and lines on those that do not."""
     rows = [(r, test) for r in results for test in r.tests if test.p_value is not None]
     own, tests = [r for r, _ in rows], [test for _, test in rows]
-    places = [
+    columns = [
         Column("test set", [r.test_set for r in own], is_name=True),
         Column("subset", [(r.subset["value"] or EMPTY) if r.subset else "" for r in own], is_name=True),
-    ]
-    columns = [
-        *(column for column in places if len({*column.texts}) > 1),
         *build_columns(own, {"A": "a", "B": "b", "metric": "metric"}),
         *build_columns(tests, {"test": "name", "statistic": lambda test: _format_statistic(test.statistic)}),
         Column("p", [format_p_cell(test.p_value, alpha) for test in tests], is_p=True),
@@ -698,7 +645,8 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
             if test.p_value is None:
                 misfits.setdefault((r.metric, test.detail), {})[test.name] = None
     legend = [f"{metric}: {', '.join(names)}: {reason}" for (metric, reason), names in misfits.items()]
-    return DocumentTable("", (Section("", tuple(columns)),) if rows else (), tuple(legend))
+    shown = tuple(column for column in columns if any(column.texts) or column.header == "remark")
+    return DocumentTable("", (Section("", shown),) if rows else (), tuple(legend))
 
 
 def describe_classical_test(r: Result, test: ClassicalTest) -> str:

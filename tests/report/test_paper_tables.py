@@ -159,13 +159,13 @@ def test_shares_are_in_per_cent_unless_refused_and_say_so(tmp_path):
     plain, percent, two = ((tmp_path / f"{name}.md").read_text() for name in ("plain", "percent", "two"))
     [[_, row]], [[_, scaled]] = parse_tables(plain), parse_tables(percent)
     row, scaled = row[2:], scaled[2:]  # without the names of the systems
-    for index in range(1, 4):
+    for index in range(3):
         assert float(scaled[index][0]) == pytest.approx(100 * float(row[index][0]), abs=1e-9)
-    ends = [[float(x) for x in re.findall(r"[-\d.]+", cells[4][0])] for cells in (row, scaled)]
+    ends = [[float(x) for x in re.findall(r"[-\d.]+", cells[3][0])] for cells in (row, scaled)]
     assert ends[1] == pytest.approx([100 * x for x in ends[0]], abs=1e-9)
-    assert (row[5], [bold for _, bold in row]) == (scaled[5], [bold for _, bold in scaled])
+    assert (row[4], [bold for _, bold in row]) == (scaled[4], [bold for _, bold in scaled])
     assert "by f1 (%)" in percent
-    assert parse_tables(two)[0][1][3][0] == "47.47"
+    assert parse_tables(two)[0][1][2][0] == "47.47"
 
 
 LONG_NAMES = (
