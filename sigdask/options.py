@@ -542,7 +542,7 @@ class TableLayoutOptions(TypedDict, total=False):
 
 
 class FigureStyleOptions(TypedDict, total=False):
-    """Which figures are drawn, and their size."""
+    """Which figures are drawn."""
 
     figure_kinds: Annotated[
         str | None,
@@ -551,10 +551,6 @@ class FigureStyleOptions(TypedDict, total=False):
             otherwise="all that fit",
             metavar="KIND,...",
         ),
-    ]
-    figure_width: Annotated[
-        str | None,
-        Option("Width of figures, as 3.3in, 84mm or 8.4cm.", otherwise="what their labels need", metavar="WIDTH"),
     ]
 
 

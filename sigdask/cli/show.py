@@ -109,22 +109,21 @@ def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:
     print_text(render_analysis(results, everything=everything, width=width))
 
 
-def _parse_figures(options: Mapping[str, Any]) -> tuple[frozenset[str], tuple[str, ...], float | None]:
-    """Return kinds, formats and width of figures; raise, before results are read, if none can be drawn or written."""
+def _parse_figures(options: Mapping[str, Any]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return kinds and formats of figures; raise, before results are read, if none can be drawn or written."""
     folder = options["figures"]
     if folder is not None:
         if Path(folder).exists() and not Path(folder).is_dir():
             raise InputError(f"--figures {folder}: not a folder")
         check_installed("matplotlib", "report", "--figures")
-    width = pairs.parse_width(options["figure_width"])
-    return pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"]), width
+    return pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"])
 
 
 def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
     """Write the figures into the folder that was given, and log the names of the files."""
-    folder, (kinds, formats, width) = options["figures"], _parse_figures(options)
+    folder, (kinds, formats) = options["figures"], _parse_figures(options)
     pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
-    written, n_left = pairs.write_figures(Path(folder), pictures, formats, width)
+    written, n_left = pairs.write_figures(Path(folder), pictures, formats)
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return

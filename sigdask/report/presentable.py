@@ -197,7 +197,6 @@ class Results(ComparisonResults):
         test_set: str | None = None,
         subset: str | None = None,
         metric: str | None = None,
-        figure_width: str | None = None,
     ) -> Figure:
         """Draw a figure of one test set, subset and metric.
 
@@ -212,8 +211,6 @@ class Results(ComparisonResults):
             compared two-sided.
         test_set, subset, metric : str, optional
             Selection, if the results have several. A subset is named by its value.
-        figure_width : str, optional
-            Width such as "3.3in", "84mm" or "8.4cm", by default what the labels need.
 
         Returns
         -------
@@ -226,12 +223,10 @@ class Results(ComparisonResults):
             There is no such kind, the selection is ambiguous, pairs are missing, or matplotlib (`sigdask[report]`) is
             not installed.
         """
-        from sigdask.report.plots import pairs, use_width
+        from sigdask.report.plots import pairs
 
         [name] = pairs.parse_kinds(kind)
-        table = pairs.select_group(self.table, test_set, subset, metric)
-        with use_width(pairs.parse_width(figure_width)):
-            return pairs.DRAWN[name](table)
+        return pairs.DRAWN[name](pairs.select_group(self.table, test_set, subset, metric))
 
     def write_figures(
         self,
@@ -239,7 +234,6 @@ class Results(ComparisonResults):
         *,
         formats: str | Sequence[str] = ("svg", "pdf"),
         figure_kinds: str | None = None,
-        figure_width: str | None = None,
     ) -> list[Path]:
         """Draw the figures that fit the results into a folder, as `sigdask show --figures` does.
 
@@ -251,8 +245,6 @@ class Results(ComparisonResults):
             "svg", "pdf", "png", or several of them.
         figure_kinds : str, optional
             Kinds of figures, such as "forest,cd", by default all that fit.
-        figure_width : str, optional
-            As in `plot`.
 
         Returns
         -------
@@ -262,7 +254,7 @@ class Results(ComparisonResults):
         Raises
         ------
         InputError
-            The kind, format or width is unknown, or matplotlib (`sigdask[report]`) is not installed.
+            The kind or format is unknown, or matplotlib (`sigdask[report]`) is not installed.
         UnfinishedError
             A file cannot be written.
         """
@@ -270,7 +262,7 @@ class Results(ComparisonResults):
 
         names = pairs.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = pairs.iter_pictures(self.table, pairs.parse_kinds(figure_kinds))
-        return pairs.write_figures(Path(folder), pictures, names, pairs.parse_width(figure_width))[0]
+        return pairs.write_figures(Path(folder), pictures, names)[0]
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True

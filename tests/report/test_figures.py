@@ -1,7 +1,6 @@
 """Tests of figures: they draw the numbers of results, and names as they are written."""
 
 import sys
-import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -93,21 +92,3 @@ def test_without_matplotlib_it_is_said_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'sigdask\[report\]'"):
         results.plot("matrix")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", ["3.3in", "84mm"])
-@pytest.mark.parametrize("kind", ["forest", "matrix", "cd"])
-def test_long_names_leave_a_figure_of_one_column_its_axes_and_no_text_is_cut(kind, width):
-    rng = np.random.default_rng(1)
-    base = rng.normal(0, 1, 60)
-    systems = {f"a-long-family-name-{k:02}-instruct-v{k}": base + 0.1 * k + rng.normal(0, 0.5, 60) for k in range(12)}
-    results = sigdask.compare_all(systems, metrics=["mean"], trials=999, second_run=False)
-    figure = results.plot(kind, figure_width=width)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # matplotlib warns where no layout fits
-        figure.draw_without_rendering()
-    assert all(axes.bbox.width > 0.2 * figure.bbox.width for axes in figure.axes)
-    drawn, page = figure.get_tightbbox(), figure.bbox_inches
-    assert drawn.x0 >= page.x0 - 0.01
-    assert drawn.x1 <= page.x1 + 0.01

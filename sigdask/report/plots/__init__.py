@@ -10,15 +10,13 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError, UnfinishedError, explain_missing
-from sigdask.io import set_variable
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:
@@ -29,8 +27,8 @@ __all__ = ["FORMATS", "rendered", "save"]
 
 BLUE, ORANGE, GREEN, SKY, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#56B4E9", "#8a939c", "#1c2530"
 
-MAX_CHARACTERS, MIN_CHARACTERS = 36, 8
-"""Maximum characters of a name in a drawing, and their minimum however narrow the figure is."""
+MAX_CHARACTERS = 36
+"""Maximum characters of a name in a drawing."""
 
 FONT_SIZE, WIDTH_OF_CHARACTER = 8, 0.6
 """Font size in points, and the approximate width of a character as a share of it."""
@@ -46,14 +44,6 @@ FORMATS: dict[str, dict[str, str | None]] = {
     "png": {"Software": None},
 }
 """Formats of figures, and the metadata that each stores."""
-
-
-_WIDTH: ContextVar[float | None] = ContextVar("_WIDTH", default=None)
-
-
-def use_width(width: float | None) -> AbstractContextManager[None]:
-    """Draw all figures in the `with` block so many inches wide; None is the width that the labels need."""
-    return set_variable(_WIDTH, width)
 
 
 @contextmanager
@@ -87,12 +77,7 @@ def build_figure(width: float, height: float) -> Iterator[Figure]:
     with use_style():
         from matplotlib.figure import Figure
 
-        yield Figure(figsize=(_WIDTH.get() or width, height), layout="constrained")
-
-
-def get_chosen_width() -> float | None:
-    """Return the width in inches that the user chose for figures, or None."""
-    return _WIDTH.get()
+        yield Figure(figsize=(width, height), layout="constrained")
 
 
 def shorten_names(names: Sequence[str], max_characters: int = MAX_CHARACTERS) -> list[str]:
@@ -114,15 +99,6 @@ def shorten_names(names: Sequence[str], max_characters: int = MAX_CHARACTERS) ->
     return [short_names[name] for name in names]
 
 
-def fit_names(names: Sequence[str], share: float, *, max_characters: int = MAX_CHARACTERS) -> list[str]:
-    """Return names for display that fit into a share of the width that the user chose."""
-    width = get_chosen_width()
-    if width is not None:
-        n_fitting = int(share * width * 72 / (WIDTH_OF_CHARACTER * FONT_SIZE))
-        max_characters = min(max_characters, max(n_fitting, MIN_CHARACTERS))
-    return shorten_names(names, max_characters)
-
-
 def set_title(axes: Axes, text: str) -> None:
     """Set a title, without math markup."""
     axes.set_title(make_printable(text, keep="\n"), parse_math=False)
@@ -133,8 +109,6 @@ def add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str] | No
     if not handles:
         return
     names = [handle.get_label() for handle in handles] if names is None else names
-    if (width := get_chosen_width()) is not None:
-        n_columns = max(1, min(n_columns, int(width / (estimate_width(names) + 0.5))))  # 0.5 inches for each mark
     numbers = list(map(str, range(len(names))))  # a label that began with _ would be left out
     legend = figure.legend(handles, numbers, loc="outside lower center", ncols=n_columns)
     for text, name in zip(legend.get_texts(), names, strict=True):

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.comparisons import Setting, format_deciding_p, format_groups, name_verdict, turn
-from sigdask.report.files import open_atomic
+from sigdask.report.comparisons import Setting, format_deciding_p, format_groups, name_verdict
+from sigdask.report.files import write_parts
 from sigdask.report.sentences import get_ends
 from sigdask.report.standings import get_group_key
 from sigdask.results.fields import iter_results
-from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_agreement, is_ranked
+from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_ranked
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, format_letter
-from sigdask.statistics.rounding import format_p
+from sigdask.statistics.rounding import format_score
 from sigdask.text import format_list
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_IN_FOREST = 120
-"""Maximum comparisons of a forest plot: those with the best system, or with the smallest p."""
+"""Maximum comparisons of a forest plot, those with the smallest p."""
 
 VERDICT_MARKS = {
     "significant": ("significantly different", "o", plots.BLUE),
@@ -69,24 +69,13 @@ def _get_p(table: Table) -> Floats:
 
 
 def _select_results(table: Table) -> tuple[list[Result], str]:
-    """Return the comparisons to draw, the largest difference first, and which of many these are.
-
-    Of many, these are those of the best system, turned so that it is first, or else those with the smallest p.
-    """
-    rows, best, note = np.arange(len(table)), None, ""
+    """Return the comparisons to draw, the largest difference first, and which of many these are."""
+    rows, note = np.arange(len(table)), ""
     if len(table) > MAX_IN_FOREST:
-        rows, note = np.lexsort((table.p_value, _get_p(table))), "the smallest p"
-        if is_ranked(table):
-            best, note = build_ranking(table).systems[0].system, f"the best {_name_compared(table)}"
-            rows = np.flatnonzero([best in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
-        rows = rows[:MAX_IN_FOREST]
-        note = f"\n{len(rows):,} of {len(table):,} comparisons: those with {note}"
-    results = [turn(r) if r.b == best else r for r in iter_results(table.take(rows))]
+        rows = np.lexsort((table.p_value, _get_p(table)))[:MAX_IN_FOREST]
+        note = f"\n{len(rows):,} of {len(table):,} comparisons: those with the smallest p"
+    results = iter_results(table.take(rows))
     return sorted(results, key=lambda r: (math.isnan(r.difference), -r.difference)), note
-
-
-def _name_compared(table: Table) -> str:
-    return "metric" if is_agreement(table) else "system"
 
 
 def forest(table: Table) -> Figure:
@@ -100,8 +89,7 @@ def forest(table: Table) -> Figure:
     setting = Setting(results, table.alpha)
     names, score = _label_rows(results, f"difference of {_describe_score(table)}")
     if any(get_ends(r) for r in results):
-        gap = " " if plots.get_chosen_width() is None else "\n"
-        score += f",{gap}{setting.interval_header}s"
+        score += f", {setting.interval_header}s"
     beside = [format_deciding_p(r, table.alpha) for r in results]
     width = 4.2 + plots.estimate_width(names) + plots.estimate_width(beside)
     with plots.build_figure(width, 1.4 + 0.19 * len(results)) as figure:
@@ -130,9 +118,9 @@ def _label_rows(results: Sequence[Result], score: str) -> tuple[list[str], str]:
     """Return the labels of comparisons and of the axis; a common baseline is named once, at the axis."""
     systems, baselines = [r.a for r in results], [r.b for r in results]
     if len(results) > 1 and len({*baselines}) == 1:
-        [baseline] = plots.fit_names(baselines[:1], 0.4, max_characters=60)
-        return plots.fit_names(systems, 0.4, max_characters=60), f"each system − {baseline}:\n{score}"
-    a, b = (plots.fit_names(side, 0.2, max_characters=30) for side in (systems, baselines))
+        [baseline] = plots.shorten_names(baselines[:1], 60)
+        return plots.shorten_names(systems, 60), f"each system − {baseline}:\n{score}"
+    a, b = (plots.shorten_names(side, 30) for side in (systems, baselines))
     return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)], score
 
 
@@ -168,70 +156,54 @@ worse.
 
 ALPHA_SHARES = (1.0, 0.2, 0.02)
 
-MAX_WITH_P, SIDE_WITH_P = 24, 0.3
-"""Maximum number of systems for which squares have room for p, and the smallest side of such a square in inches."""
+SIDE = 0.18
+"""Side of a square of a matrix, in inches."""
 
 
 def matrix(table: Table) -> Figure:
-    """Draw a matrix of all pairs of systems that shows whether the row's or the column's is better, and the p-value.
+    """Draw a matrix of all pairs of systems that shows whether the row's or the column's is better.
 
     A triangle upwards (blue) is significantly better, downwards (orange) significantly worse; the darker, the smaller
     p.
     """
     names = [ranked.system for ranked in _get_ranking(table).systems]
-    p, levels = _compute_matrix(table, names)
-    n, short_names = len(names), plots.fit_names(names, 0.3)
-    side, size = (0.34, 8) if n <= MAX_WITH_P else (0.18, 7) if n <= 60 else (0.12, 5)
-    names_width = plots.estimate_width(short_names, size)
-    if (chosen_width := plots.get_chosen_width()) is not None:
-        side = min(side, max(chosen_width - names_width - 0.4, 1.0) / n)
-    with plots.build_figure(max(side * n + names_width + 0.4, 5.6), side * n + names_width + 1.2) as figure:
+    levels = _compute_shades(table, names)
+    n, short_names = len(names), plots.shorten_names(names)
+    side, room = SIDE * n, plots.estimate_width(short_names)
+    with plots.build_figure(max(side + room + 0.4, 5.6), side + room + 1.2) as figure:
         from matplotlib.colors import BoundaryNorm, ListedColormap
 
         axes, keys = figure.add_subplot(), sorted(SHADES)
         norm = BoundaryNorm([keys[0] - 0.5, *(np.add(keys[1:], keys[:-1]) / 2), keys[-1] + 0.5], len(keys))
         axes.imshow(levels, cmap=ListedColormap([SHADES[key] for key in keys]), norm=norm, interpolation="nearest")
-        axes.set_xticks(range(n), labels=short_names, parse_math=False, rotation=90, fontsize=size)
-        axes.set_yticks(range(n), labels=short_names, parse_math=False, fontsize=size)
+        axes.set_xticks(range(n), labels=short_names, parse_math=False, rotation=90)
+        axes.set_yticks(range(n), labels=short_names, parse_math=False)
         axes.set_xticks(np.arange(n + 1) - 0.5, minor=True)
         axes.set_yticks(np.arange(n + 1) - 0.5, minor=True)
         axes.grid(which="minor", color="white", linewidth=0.5)
         axes.tick_params(which="both", length=0)
         axes.spines[:].set_visible(False)
-        _write_squares(axes, levels, p, table.alpha, side)
+        for mark, is_in in (("^", levels > 1), ("v", levels < -1)):
+            for color, is_dark in (("white", abs(levels) == 4), (plots.INK, abs(levels) != 4)):
+                rows, columns = np.nonzero(is_in & is_dark)
+                axes.scatter(columns, rows, s=(36 * SIDE) ** 2, c=color, marker=mark, linewidths=0)
         plots.set_title(axes, _format_title(table))
         is_adjusted = not bool(np.isnan(table.p_adjusted).all())
         plots.add_legend(figure, _build_handles("adjusted p" if is_adjusted else "p", table.alpha), n_columns=3)
     return figure
 
 
-def _compute_matrix(table: Table, names: Sequence[str]) -> tuple[Floats, NDArray[np.int8]]:
-    """Return p of each pair of systems, and its shade as a key of `SHADES`."""
+def _compute_shades(table: Table, names: Sequence[str]) -> NDArray[np.int8]:
+    """Return the shade of each pair of systems as a key of `SHADES`."""
     indices = {name: k for k, name in enumerate(names)}
     a, b = ([indices[name] for name in column.to_list()] for column in (table.a, table.b))
     p_values, sign = _get_p(table), 1 if table.higher_is_better[0] else -1
     level = 2 + sum((p_values <= table.alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
     gain = np.nan_to_num(np.sign(table.difference) * sign)
-    p, levels = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2, np.int8)
+    levels = np.zeros((len(names),) * 2, np.int8)
     for rows, columns, side in ((a, b, gain), (b, a, -gain)):
-        p[rows, columns] = p_values
         levels[rows, columns] = np.where(table.outcome == 1, np.where(side < 0, -level, level), 1)
-    return p, levels
-
-
-def _write_squares(axes: Axes, levels: NDArray[np.int8], p: Floats, alpha: float, side: float) -> None:
-    """Draw a triangle for each significant pair, and write p-values if there is room."""
-    has_p = side >= SIDE_WITH_P
-    area = (72 * side * (0.24 if has_p else 0.5)) ** 2
-    for mark, is_in in (("^", levels > 1), ("v", levels < -1)):
-        for color, is_dark in (("white", abs(levels) == 4), (plots.INK, abs(levels) != 4)):
-            rows, columns = np.nonzero(is_in & is_dark)
-            axes.scatter(columns, rows - 0.24 * has_p, s=area, c=color, marker=mark, linewidths=0)
-    for row, column in np.argwhere(~np.isnan(p)).tolist() if has_p else ():
-        axes.text(
-            column, row + 0.16, format_p(float(p[row, column]), alpha), ha="center", va="center", fontsize=5.5,
-            color="white" if abs(levels[row, column]) == 4 else plots.INK, parse_math=False,
-        )  # fmt: skip
+    return levels
 
 
 def _build_handles(p_name: str, alpha: float) -> list[object]:
@@ -245,13 +217,6 @@ def _build_handles(p_name: str, alpha: float) -> list[object]:
     better = [square(k + 2, f"row better, {text}", "^") for k, text in enumerate(below)]
     worse = [square(-k - 2, f"row worse, {text}", "v") for k, text in enumerate(below)]
     return [*better, *worse, square(1, "not significantly different")]
-
-
-MAX_BARS = 48
-"""Maximum number of bars of a critical-difference diagram, those of the best systems."""
-
-GROUPING_TITLES = {"letters": "", "clusters": "clusters", "tied": "= tied with the best", "ranks": "clusters of ranks"}
-"""Title about the bars of a diagram, by the option `grouping`."""
 
 
 def critical_difference(table: Table) -> Figure:
@@ -268,15 +233,13 @@ def critical_difference(table: Table) -> Figure:
     ranking = _get_ranking(table)
     marks = [""] * len(ranking.systems) if ranking.grouping == "letters" else format_groups(ranking)
     marked = [f"{s.system} {mark}".rstrip() for s, mark in zip(ranking.systems, marks, strict=True)]
-    names = plots.fit_names(marked, 0.17)  # scores stand beside them
+    names = plots.shorten_names(marked)
     scores = np.array([system.score for system in ranking.systems])
-    labels = [f"{name}  {text}" for name, text in zip(names, _format_scores(scores.tolist()), strict=True)]
-    bars = _list_bars(ranking)
-    shown_bars = sorted(bars, key=lambda bar: tuple(bar[1]))[:MAX_BARS]
-    left_out = f"the first {MAX_BARS} of {len(bars):,} groups" if len(bars) > MAX_BARS else ""
+    labels = [f"{name}  {format_score(score)}" for name, score in zip(names, scores.tolist(), strict=True)]
+    bars = sorted(_list_bars(ranking), key=lambda bar: tuple(bar[1]))
     margin = 0.04 * float(np.ptp(scores)) or 0.5
     distances = np.abs(scores - scores[0])
-    rows = _assign_rows([(distances[group[0]], distances[group[-1]] + 1.2 * margin) for _, group in shown_bars])
+    rows = _assign_rows([(distances[group[0]], distances[group[-1]] + 1.2 * margin) for _, group in bars])
     names_top = 1.0 + 0.75 * (max(rows, default=-1) + 1)  # the first name's line, below all bars
     height = names_top + -(-len(names) // 2)
     with plots.build_figure(4.4 + 2 * plots.estimate_width(labels), 1.0 + 0.17 * height) as figure:
@@ -291,9 +254,8 @@ def critical_difference(table: Table) -> Figure:
         axes.spines[["left", "bottom"]].set_visible(False)
         axes.set_yticks([])
         _write_names(axes, labels, scores, names_top)
-        _plot_bars(axes, shown_bars, rows, scores)
-        parts = (*get_subject(table)[:-1], GROUPING_TITLES[ranking.grouping], left_out)
-        figure.suptitle(", ".join(filter(None, parts)), parse_math=False, fontsize=9)
+        _plot_bars(axes, bars, rows, scores)
+        figure.suptitle(", ".join(get_subject(table)[:-1]), parse_math=False, fontsize=9)
     return figure
 
 
@@ -319,13 +281,6 @@ def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:
     if grouping == "letters":
         return system.letters
     return ["="] * system.tied_with_best if grouping == "tied" else [system.cluster]
-
-
-def _format_scores(scores: Sequence[float]) -> list[str]:
-    """Return scores with as many decimals as four digits of the largest have."""
-    largest = f"{max(map(abs, scores)):.4g}"
-    n_decimals = len(largest.partition(".")[2])
-    return [f"{score:.4g}" if "e" in largest else f"{score:.{n_decimals}f}" for score in scores]
 
 
 def _write_names(axes: Axes, labels: Sequence[str], scores: Floats, top: float) -> None:
@@ -371,10 +326,6 @@ DRAWN: dict[str, Callable[[Table], Figure]] = {
 """Functions that draw each kind of figure."""
 
 
-INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
-MIN_WIDTH, MAX_WIDTH = 1.5, 40.0
-"""Smallest and largest width of figures, in inches."""
-
 MAX_IN_MATRIX = 200
 """Maximum systems of a matrix."""
 
@@ -392,17 +343,6 @@ def parse_kinds(text: str | None) -> frozenset[str]:
     if unknown := kinds.difference(DRAWN):
         raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*DRAWN, 'cd'))}")
     return kinds or frozenset(DRAWN)
-
-
-def parse_width(text: str | None) -> float | None:
-    """Return a width such as 84mm in inches."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(in|cm|mm)", text.strip())
-    width = float(match[1]) * INCHES[match[2]] if match else 0.0
-    if not MIN_WIDTH <= width <= MAX_WIDTH:
-        raise InputError(f"figure width {text!r}: expected a width such as 3.3in, 84mm or 8.4cm")
-    return width
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,9 +411,7 @@ def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]
     return formats
 
 
-def write_figures(
-    folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str], width: float | None = None
-) -> tuple[list[Path], int]:
+def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str]) -> tuple[list[Path], int]:
     """Write pictures into a folder, up to a limit; return their files and the number of pictures beyond the limit.
 
     Raises
@@ -490,13 +428,11 @@ def write_figures(
     except OSError as error:
         raise UnfinishedError(f"the folder cannot be created ({error.strerror})", file=folder) from None
     written = []
-    with plots.use_width(width):
-        for name, picture in zip(build_file_names(selected), selected, strict=True):
-            figure = picture.draw()
-            for format_ in formats:
-                written.append(folder / f"{name}.{format_}")
-                with open_atomic(written[-1]) as file:
-                    file.write(plots.rendered(figure, format_))
+    for name, picture in zip(build_file_names(selected), selected, strict=True):
+        figure = picture.draw()
+        for format_ in formats:
+            written.append(folder / f"{name}.{format_}")
+            write_parts(written[-1], [plots.rendered(figure, format_)])
     return written, len(fitting) - len(selected)
 
 
