@@ -123,11 +123,9 @@ def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
     """Write the figures into the folder that was given, and log the names of the files."""
     folder, (kinds, formats) = options["figures"], _parse_figures(options)
     pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
-    written, n_left = pairs.write_figures(Path(folder), pictures, formats)
+    written = pairs.write_figures(Path(folder), pictures, formats)
     if not written:
         log_note(make_printable(f"--figures {folder}: no figure fits these results"))
         return
     names = format_list([path.name for path in written], limit=MAX_NAMED)
     log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
-    if n_left:
-        log_note(f"{n_left:,} more figures were left out: the first {pairs.MAX_FIGURES} are drawn")

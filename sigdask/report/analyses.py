@@ -495,9 +495,6 @@ def list_analysis_texts(analysis: Any) -> Texts:
 MAX_SHOWN = 40
 """Number of pairs shown by default."""
 
-MAX_NOTED = 3
-"""Maximum number of pairs with the same note that are named."""
-
 MAX_SENTENCES = 12
 """Maximum number of tests of independence that are each described in a sentence."""
 
@@ -587,29 +584,26 @@ def _iter_power_blocks(powers: PowerResults, *, everything: bool) -> Iterator[Bl
 
 def _describe_powers(powers: Sequence[Power]) -> Iterator[str]:
     """Yield sentences on the estimates that are finite and do not rest on few units."""
-    first, n = powers[0], len(powers)
-    unit = f"{first.unit}s" if first.unit.isalpha() and first.unit[-1] not in "sxzyh" else f"units ({first.unit})"
+    first = powers[0]
     condition = f"with power {first.power:g} (test at {first.level:.3g}, {first.alternative})"
     needed = [p.needed.value for p in powers if p.needed and not p.is_needed_uncertain]
     detected = [p.detectable.value for p in powers if p.detectable and not p.is_detectable_uncertain]
-    needed, detected = ([x for x in values if math.isfinite(x)] for values in (needed, detected))
-    shares = [f" ({len(values):,} of {n:,} pairs)" if n > 1 else "" for values in (needed, detected)]
-    if first.wanted_difference is not None and needed:
-        about = " about" * any(p.method != EXACT for p in powers)
-        yield (
-            f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition}, you need{about} "
-            f"{_format_range(needed, ',.0f')} {unit}{shares[0]}."
-        )
-        condition = "with this power"
-    if detected:
-        size = f"{first.n_asked:,} {unit} can detect a difference of {_format_range(detected, '.3g')}"
-        yield f"{size} in {first.metric} {condition}{shares[1]}."
+    sized = [_format_range([x for x in values if math.isfinite(x)], spec, len(powers))
+             for values, spec in ((needed, ",.0f"), (detected, ".3g"))]  # fmt: skip
+    if first.wanted_difference is not None and sized[0]:
+        wanted = f"{first.wanted_difference:g} in {first.metric} {condition}"
+        yield f"To detect a difference of {wanted}, you need about {sized[0]} (unit: {first.unit})."
+    if sized[1]:
+        yield f"{first.n_asked:,} units ({first.unit}) can detect {sized[1]} in {first.metric} {condition}."
 
 
-def _format_range(values: Sequence[float], spec: str) -> str:
-    """Return the smallest, largest and median value as text."""
+def _format_range(values: Sequence[float], spec: str, n: int) -> str:
+    """Return the smallest, largest and median value as text, and of how many pairs they are; "" without values."""
+    if not values:
+        return ""
     low, high, middle = (f"{value:{spec}}" for value in (min(values), max(values), median(values)))
-    return low if low == high else f"{low} to {high} (median {middle})"
+    of = f" ({len(values):,} of {n:,} pairs)" if n > 1 else ""
+    return (low if low == high else f"{low} to {high} (median {middle})") + of
 
 
 def _describe_power_methods(powers: PowerResults) -> Iterator[str]:
@@ -625,13 +619,8 @@ def _describe_power_methods(powers: PowerResults) -> Iterator[str]:
         yield "exact: for scores of 0 or 1 (or two values), the power of a sign test"
     if any(power.is_needed_uncertain or power.is_detectable_uncertain for power in powers):
         yield f"note: ~: after reweighting, like fewer than {FEW_EFFECTIVE:g} units. Use a larger sample"
-    by_text: dict[str, list[Power]] = {}
-    for power in powers:
-        if power.note is not None:
-            by_text.setdefault(power.note.partition(":")[0], []).append(power)  # such notes differ only in numbers
-    for text, noted in by_text.items():
-        pairs = format_list([f"{power.a} and {power.b}" for power in noted], MAX_NOTED, "; ")
-        yield f"note: {pairs}: {noted[0].note if len(noted) == 1 else text}"
+    noted = {power.note.partition(":")[0]: power for power in powers if power.note}  # such notes differ only in numbers
+    yield from (f"note: {power.a} and {power.b}: {power.note}" for power in noted.values())
     yield from (f"note: {note}" for note in powers.notes if not isinstance(note, ScopeNote))
 
 
@@ -682,14 +671,12 @@ def _iter_independence_blocks(results: IndependenceResults) -> Iterator[Block]:
 
 
 def _describe_independence(r: Independence, alpha: float) -> Iterator[str]:
-    verdict = r.verdict(alpha)
-    level = "" if verdict.startswith("undecided") else f" at {alpha:g}"
     adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
     strata = "" if r.within is None else f", permuted within {r.n_strata:,} values of {r.within}"
     yield (
         f"{r.metric}: {r.a} against {r.b}, {format_score(r.score)}, where independent labels score "
         f"{_format_by_chance(r)}; {format_p_equals(r.p_value, alpha)} ({_format_method(r)}; {r.alternative}; "
-        f"{format_count(r.n_items, 'item')}{strata}){adjusted}: {verdict}{level}."
+        f"{format_count(r.n_items, 'item')}{strata}){adjusted}: {r.verdict(alpha)}."
     )
     yield from (f"    note: {warning}" for warning in r.warnings)
 
@@ -751,23 +738,16 @@ def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool) 
     if known:
         names = [f"{m.measure} {m.average_precision:.4f}" for m in sorted(known, key=lambda m: -m.average_precision)]
         lines.append(f"best by average precision: {format_list(names, limit=3)}")
-    lines += [_describe_significance(evaluation)] if evaluation.differences else []
+    n = sum(row.p_adjusted <= evaluation.alpha for row in evaluation.differences)
+    if evaluation.differences:
+        count = format_count(len(evaluation.differences), "difference")
+        lines.append(f"{n:,} of {count} of precision significant at {evaluation.alpha:g} over all pairs and n together")
     yield "\n".join(lines)
     yield _build_precision_table(evaluation, everything=everything)
     if evaluation.differences:
         yield _cut(_build_pair_table(evaluation), everything=everything)
         trials = f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
         yield f"test: ranks are swapped for all n at once; step-down max-T, {trials}; ties: {evaluation.ties}"
-
-
-def _describe_significance(evaluation: RankingEvaluation) -> str:
-    n, level = len(evaluation.differences), f"{evaluation.alpha:g}"
-    n_adjusted = sum(row.p_adjusted <= evaluation.alpha for row in evaluation.differences)
-    n_single = sum(row.p_fisher <= evaluation.alpha for row in evaluation.differences)
-    return (
-        f"{n_adjusted:,} of {format_count(n, 'difference')} of precision {'is' if n_adjusted == 1 else 'are'} "
-        f"significant at {level} over all pairs and n together ({n_single:,} by Fisher's test of each one separately)"
-    )
 
 
 def _build_pair_table(evaluation: RankingEvaluation) -> DocumentTable:
@@ -783,34 +763,15 @@ def _build_pair_table(evaluation: RankingEvaluation) -> DocumentTable:
 
 
 def _list_better(rows: Sequence[Difference], sign: int, alpha: float) -> str:
-    """Return the values of n at which A (or B) is significantly better; three or more in a row become a range."""
-    is_better = [row.p_adjusted <= alpha and sign * row.difference > 0 for row in rows]
-    if all(is_better) and len(rows) > 1:
-        return "all"
-    runs: list[list[int]] = []
-    for k, row in enumerate(rows):
-        if is_better[k]:
-            if k and is_better[k - 1]:
-                runs[-1].append(row.n)
-            else:
-                runs.append([row.n])
-    parts = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    return ", ".join(parts) or NO_SCORE
+    """Return the values of n at which A (or B) is significantly better."""
+    better = [f"{row.n:,}" for row in rows if row.p_adjusted <= alpha and sign * row.difference > 0]
+    return "all" if len(better) == len(rows) > 1 else ", ".join(better) or NO_SCORE
 
 
 def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
-    """Yield the validation by repeated samples: observed and predicted variation, and a histogram."""
+    """Yield the validation by repeated samples: observed and predicted variation. The JSON has a histogram too."""
     for validated in samples.found:
         yield "\n".join(_describe_samples(validated, samples.confidence))
-        bars = validated.histogram
-        edges = zip(bars.edges[:-1].tolist(), bars.edges[1:].tolist(), strict=True)
-        columns = [
-            Column("precision", [f"{low:.3f}-{high:.3f}" for low, high in edges]),
-            Column("found", [str(n) for n in bars.observed.tolist()]),
-            Column("expected", [f"{n:.1f}" for n in bars.expected.tolist()]),
-        ]
-        fit = f"fit: chi2 = {bars.chi2:.1f} with {bars.df} degrees of freedom, {format_p_equals(bars.p_value)}"
-        yield DocumentTable.of("samples by precision", columns, [] if math.isnan(bars.chi2) else [fit])
     yield "model: T of N accepted candidates is Bin(N, p), with one p for all samples, the precision of all together"
 
 

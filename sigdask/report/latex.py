@@ -70,11 +70,6 @@ NUMBER = re.compile(r"([-+]?)(\d+(?:\.\d+)?)(?:e([-+]?\d+))?|inf|[<≤\[\]–]")
 SIGNATURE_PIECES, NAME_PIECES = re.compile(r"[^-|:/._]+[-|:/._]*|[-|:/._]+"), re.compile(r"[^\W_]{1,6}[\W_]*|[\W_]+")
 """Patterns of the parts of long words that stay on one line: up to punctuation, and of at most six letters."""
 
-MATHEMATICAL = {
-    "p": "$p$", "adjusted p": "adjusted $p$", "unadjusted p": "unadjusted $p$", "A - B": "$A - B$",
-    "mean A - B": "mean $A - B$",
-}  # fmt: skip
-
 
 def iter_parts(tables: Iterable[DocumentTable], *, caption: str | None = None, label: str = LABEL) -> Iterator[str]:
     r"""Yield the text of a file for `\input`: a `table` for each table, split where it is long.
@@ -212,6 +207,6 @@ def _split_header(column: Column) -> list[str]:
 
 
 def _format_header(column: Column) -> str:
-    lines = [MATHEMATICAL.get(line) or escape(line) for line in _split_header(column)]
+    lines = [escape(line) for line in _split_header(column)]
     text = lines[0] if len(lines) == 1 else rf"\shortstack{{{lines[0]} \\ {lines[1]}}}"
     return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text

@@ -50,17 +50,10 @@ def _iter_paragraph(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _format_lines(section: Section) -> Iterator[str]:
-    """Yield the lines of a table, padded so that the source is readable as well."""
-    columns = [[escape(column.header), *_format_cells(column)] for column in section.columns]
-    widths = [max(3, *map(len, cells)) for cells in columns]
-    names = [column.is_name for column in section.columns]
-    dashes = ["-" * (width - 1) for width in widths]
-    rules = [f":{dash}" if is_left else f"{dash}:" for dash, is_left in zip(dashes, names, strict=True)]
-    filled = [
-        [cell.ljust(width) if is_left else cell.rjust(width) for cell in cells]
-        for cells, width, is_left in zip(columns, widths, names, strict=True)
-    ]
-    header, *rows = zip(*filled, strict=True)
+    """Yield the lines of a table."""
+    rules = [":--" if column.is_name else "--:" for column in section.columns]
+    rows = zip(*map(_format_cells, section.columns), strict=True)
+    header = [escape(column.header) for column in section.columns]
     yield from (f"| {' | '.join(cells)} |" for cells in (header, rules, *rows))
 
 
@@ -69,6 +62,4 @@ def _format_cells(column: Column) -> list[str]:
     texts = column.render(escape, _escape_number, "**{}**")
     if column.marks is None:
         return texts
-    marks = [mark and f" {escape(mark)}" for mark in column.marks]
-    widest = max(map(len, marks), default=0)
-    return [text + mark.ljust(widest) for text, mark in zip(texts, marks, strict=True)]
+    return [f"{text} {escape(mark)}".rstrip() for text, mark in zip(texts, column.marks, strict=True)]

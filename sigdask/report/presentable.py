@@ -249,7 +249,7 @@ class Results(ComparisonResults):
         Returns
         -------
         list of Path
-            Paths of the files, of at most 60 figures.
+            Paths of the files.
 
         Raises
         ------
@@ -262,7 +262,7 @@ class Results(ComparisonResults):
 
         names = pairs.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = pairs.iter_pictures(self.table, pairs.parse_kinds(figure_kinds))
-        return pairs.write_figures(Path(folder), pictures, names)[0]
+        return pairs.write_figures(Path(folder), pictures, names)
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = True

@@ -24,7 +24,6 @@ from sigdask.report.sentences import (
     MAX_NAMED,
     Verdict,
     build_verdict,
-    count_tests,
     describe_alternative_unit,
     describe_chance,
     describe_checks,
@@ -37,7 +36,7 @@ from sigdask.report.sentences import (
     describe_test,
     find_doubtful,
 )
-from sigdask.report.standings import BASELINE, SOME, GroupKey, Standings, get_group_key
+from sigdask.report.standings import SOME, GroupKey, Standings, get_group_key
 from sigdask.report.text import render_blocks, render_table
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
@@ -118,13 +117,12 @@ def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) 
         yield f"{count_verdicts(table)}{which} ({_tell_where_all_are()})"
     if len(results) <= MAX_DETAILED or everything:
         yield build_test_table(shown, alpha)
-    elif table.list_keys("tests"):
-        yield "classical tests: --all shows them, -o FILE.json and -o FILE.csv keep them"
     if verbose or everything:
         n_detailed = len(shown) if verbose and everything else MAX_DETAILED if verbose or len(shown) <= 12 else 0
         yield "\n".join(line for r in turn_to_better(shown[:n_detailed]) for line in _iter_details(r, alpha))
     remarks = [describe_test(results), *_iter_remarks(results, verdict, shown, verbose=verbose)]
-    yield "\n".join([*remarks, *([*_list_signatures(table), describe_settings(results)] if verbose else [])])
+    signatures = [f"{name}: {signature}" for name, signature in list_scorers(table)]
+    yield "\n".join([*remarks, *([*signatures, describe_settings(results)] if verbose else [])])
 
 
 def count_verdicts(table: Table) -> str:
@@ -143,10 +141,10 @@ def _iter_rankings(results: ComparisonResults, *, everything: bool, verbose: boo
     rankings = results.rankings()
     shown = rankings if everything else rankings[:MAX_RANKINGS]
     for ranking in shown:
-        table, n_left = build_ranking_table(ranking), len(ranking.systems) - MAX_SYSTEMS
-        yield table if everything or n_left <= 0 else table.shorten(MAX_SYSTEMS)
-        if n_left > 0 and not everything:
-            yield f"and {n_left:,} more ({'rankings() has all' if get_interface() == 'python' else '--all shows all'})"
+        table = build_ranking_table(ranking)
+        yield table if everything else table.shorten(MAX_SYSTEMS)
+        if len(ranking.systems) > MAX_SYSTEMS and not everything:
+            yield f"and {len(ranking.systems) - MAX_SYSTEMS:,} more ({_tell_where_all_are()})"
         if verbose or everything:
             power = f"{ranking.discriminative_power:.1%}"
             yield f"discriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
@@ -162,11 +160,6 @@ def _select_rows(table: Table, verdict: Verdict, *, everything: bool, verbose: b
         return verdict.doubtful[: MAX_SHOWN if verbose else MAX_CLOSEST]
     sort_keys = (-np.abs(table.difference), table.p_value, np.nan_to_num(table.p_adjusted, nan=0.0))
     return np.lexsort(sort_keys)[:MAX_SHOWN]
-
-
-def _list_signatures(table: Table) -> list[str]:
-    """Return the scorer library's signature of each metric, once."""
-    return [f"{name}: {signature}" for name, signature in list_scorers(table)]
 
 
 def _iter_details(r: Result, alpha: float) -> Iterator[str]:
@@ -226,12 +219,7 @@ def _iter_remarks(
     table = results.table
     if verbose or not verdict.is_checked:
         yield f"checks: {verdict.checks}"
-    disagreeing = np.flatnonzero(table.has_disagreement)
-    yield from list_alarms(iter_results(table.take(disagreeing[:MAX_ALARMS])))
-    if len(disagreeing) > MAX_ALARMS:
-        yield f"!!! and cross-checks of {len(disagreeing) - MAX_ALARMS:,} more comparisons"
-    if len(disagreeing):
-        yield "!!! Do not use these p-values; run `sigdask verify` and report this."
+    yield from list_alarms(iter_results(table.take(np.flatnonzero(table.has_disagreement)[:MAX_ALARMS])))
     notes = [] if verbose else _collect_notes(shown)
     yield from (f"note: {text}" for text in notes[:MAX_NOTES])
     if len(notes) > MAX_NOTES:
@@ -314,29 +302,20 @@ def list_changed_groups(sides: Collection[tuple[Table, NDArray[np.int64]]]) -> s
 
 
 def _describe_group(table: Table) -> tuple[str, str, str]:
-    """Return the best system of one group, the verdict on it in a few words, and the p of that verdict."""
+    """Return the best system of one group, how many of its comparisons are significant, and the p of its lead."""
     c = Standings(table)
+    count = f"{np.count_nonzero(c.outcome == 1):,} of {len(table):,} significant"
     if c.design == SOME:
-        return "", f"{np.count_nonzero(c.outcome == 1):,} of {len(table):,} significant", ""
-    [row] = c.list_leading_rows()
+        return "", count, ""
+    row = c.list_leading_rows()[0]
     p = table.p_value[row] if np.isnan(table.p_adjusted[row]) else table.p_adjusted[row]
-    p_text = format_p_cell(float(p), table.alpha)
-    if c.design == BASELINE:
-        n_better = np.count_nonzero((c.outcome == 1) & (c.ahead > 0))
-        best = c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])]
-        return best, f"{n_better:,} of {len(table):,} better than {c.names[int(c.b[row])]}", p_text
-    near, n_others = int(c.n_near_top[0]), int(c.n_members[0]) - 1
-    verdict = "better than all others" if not near else f"not better than {near:,} of {n_others:,}"
-    return c.names[int(c.top[0])], verdict, p_text
+    return c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])], count, format_p_cell(float(p), table.alpha)
 
 
 def _describe_totals(table: Table) -> Iterator[str]:
     """Yield lines on the number of comparisons by verdict and on the checks of all of them."""
-    n_sets = len(np.unique(table.test_set.codes))
-    yield f"{format_count(n_sets, 'test set')}, {count_verdicts(table)}"
-    n = count_tests(table, table.number_rows("test_set", "metric"))
-    noun = "test sets" if n == n_sets else "comparisons" if n == len(table) else "families (metrics of test sets)"
-    yield from describe_chance(n, table.alpha, noun)
+    yield f"{format_count(len(np.unique(table.test_set.codes)), 'test set')}, {count_verdicts(table)}"
+    yield from describe_chance(table, table.number_rows("test_set", "metric"))
     if table.has_disagreement.any():
         yield f"checks: {describe_checks(table)}"
 

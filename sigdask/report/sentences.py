@@ -428,30 +428,18 @@ def describe_margin_tests(r: Result) -> Iterator[str]:
 
 # Checks and doubt
 
-CHECK_MEANINGS = {
-    "second run": "second run: the same test with other random numbers, whose p must agree up to chance",
-    "sign test": "sign test: an exact test that equals this one if units are scored 0 or 1",
-    "exact value": "exact p: p over all arrangements, without random numbers",
-}
-"""Checks: their names within a sentence, and what each compares the p-values with."""
-
-
-def explain_checks(table: Table) -> list[str]:
-    """Return a phrase for each check, on what it compares the p-values with."""
-    checks = table.list_keys("checks")
-    made = (name for name in checks if {AGREES, DISAGREES} & {*table[f"checks.{name}.verdict"].values})
-    return [CHECK_MEANINGS[name] for name in made if name in CHECK_MEANINGS]
+CHECK_NAMES = {"exact value": "exact p"}
+"""Names of checks within a sentence, where they differ."""
 
 
 def describe_checks(table: Table) -> str:
     """Return a line on the checks of these comparisons: which were made, and how they came out."""
     good, bad = [], []
     for name in table.list_keys("checks"):
-        check = CHECK_MEANINGS.get(name, name).partition(":")[0]
+        check = CHECK_NAMES.get(name, name)
         n_good, n_bad = (table[f"checks.{name}.verdict"].to_list().count(word) for word in (AGREES, DISAGREES))
         bad += [f"{check} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
-        aside = "" if n_good == len(table) else f" ({n_good:,} of {len(table):,} comparisons)"
-        good += [f"{check}{aside}"] if n_good else []
+        good += [check] if n_good else []
     if bad:
         return f"a check DISAGREES ({', '.join(bad)}): do not use these p-values; run `sigdask verify` and report this"
     if good:
@@ -681,18 +669,16 @@ def build_verdict(results: ComparisonResults) -> Verdict:
 
 def _describe_chance(results: ComparisonResults) -> Iterator[str]:
     table = results.table
-    n_metrics = len(np.unique(table.metric.codes))
-    n = n_metrics if results.together else count_tests(table, table.metric.codes)
-    yield from describe_chance(n, table.alpha, "metrics" if n == n_metrics else "comparisons")
+    if not results.together:
+        yield from describe_chance(table, table.metric.codes)
 
 
-def count_tests(table: Table, family: NDArray[Any]) -> int:
-    """Return the number of tests that are not adjusted together: families, and comparisons whose p is not adjusted."""
+def describe_chance(table: Table, family: NDArray[Any]) -> Iterator[str]:
+    """Yield a sentence on how many tests chance would reject, if many are not adjusted together.
+
+    These are the families, and the comparisons whose p is not adjusted.
+    """
     is_single = np.isnan(table.p_adjusted)
-    return int(np.count_nonzero(is_single)) + len(np.unique(family[~is_single]))
-
-
-def describe_chance(n: int, alpha: float, noun: str) -> Iterator[str]:
-    """Yield a sentence on how many of `n` tests chance would reject, if these are many."""
+    n = int(np.count_nonzero(is_single)) + len(np.unique(family[~is_single]))
     if n >= MIN_TESTS:
-        yield f"If the systems were equal, chance would make about {n * alpha:.2g} of {n:,} {noun} significant."
+        yield f"If the systems were equal, chance would make about {n * table.alpha:.2g} of {n:,} tests significant."

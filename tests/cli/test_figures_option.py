@@ -12,7 +12,7 @@ from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report.comparisons import format_p_cell
-from sigdask.report.plots.pairs import FigureSpec, build_file_names, write_figures
+from sigdask.report.plots.pairs import FigureSpec, build_file_names
 
 
 @pytest.fixture(scope="module")
@@ -112,14 +112,6 @@ def test_names_of_files_are_safe_stable_and_different():
     assert len({name.lower() for name in names}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9_.+=@-]{1,200}", name) for name in names)
     assert build_file_names([build_figure("news", "F1")]) == ["forest-news-F1"]
-
-
-def test_more_figures_than_are_drawn_are_counted(results, tmp_path, monkeypatch):
-    monkeypatch.setattr("sigdask.report.plots.pairs.MAX_FIGURES", 2)
-    figure = results.plot()
-    figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
-    paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])
-    assert (len(paths), n_left) == (2, 3)
 
 
 @pytest.mark.slow

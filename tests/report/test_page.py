@@ -69,7 +69,7 @@ def test_the_answer_stands_on_the_first_screen_and_nothing_is_wider_than_it(open
     verdict = page.locator("#verdict").inner_text()
     assert "sigdask run night.toml" in verdict
     assert "exact p agrees" in verdict
-    assert "of 56 comparisons significantly different at 0.05: chance alone" in verdict
+    assert "56 comparisons: " in verdict
 
 
 @pytest.mark.parametrize(

@@ -9,32 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.report.comparisons import VERDICT_HINTS
 from sigdask.report.page import grids
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import (
     MAX_FORESTS,
     MAX_IN_MATRIX,
-    MAX_IN_RANKINGS,
+    MAX_RANKINGS,
     WIDTH,
     build_forests,
-    build_sections,
+    draw_ranking,
 )
-from sigdask.report.screen import MAX_ALARMS
+from sigdask.report.screen import MAX_ALARMS, count_verdicts, list_alarms
 from sigdask.report.sentences import (
     MAX_NAMED,
     build_verdict,
+    describe_checks,
     describe_settings,
     describe_test,
-    explain_checks,
     is_adjusted,
 )
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
+from sigdask.results.ranking import iter_ranked
 from sigdask.results.record import Note, group_by_weight, remove_kind
 from sigdask.results.signature import format_shared
-from sigdask.results.table import CONTESTED, Table
-from sigdask.text import format_count, format_list
+from sigdask.results.table import Table
+from sigdask.text import format_list
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Files and their digests, by test set."""
@@ -45,8 +45,8 @@ NO_PARTS: Mapping[str, PagePart] = {}
 MAX_OPEN = 30
 """Up to this number of systems, a matrix is open at first."""
 
-MAX_HEADLINES, MAX_SETS = 3, 200
-"""Number of test sets whose sentence is in the card at first, and when it is opened."""
+MAX_HEADLINES = 3
+"""Number of test sets whose sentences are in the card."""
 
 
 def format_now() -> str:
@@ -93,8 +93,7 @@ def render_page(
     comparisons, rows = grids.build_comparison_grid(table)
     sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
     tests, misfits = grids.build_tests_grid(table.take(rows))
-    disagreeing = np.flatnonzero(table.has_disagreement)
-    alarming = iter_results(table.take(disagreeing[:MAX_ALARMS]))
+    alarming = iter_results(table.take(np.flatnonzero(table.has_disagreement)[:MAX_ALARMS]))
     context = {
         "title": title,
         "home": home,
@@ -104,8 +103,7 @@ def render_page(
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MAX_HEADLINES]) if text],
         "warnings": group_by_weight(_iter_notes(nonempty)),
-        "alarms": [(r, check) for r in alarming for check in r.disagreements()],
-        "n_alarming": len(disagreeing),
+        "alarms": list_alarms(alarming),
         "inputs": inputs,
         "sets": sections,
         "n_rankings": sum(len(entry["rankings"]) + entry["n_left_out"] for entry in sections),
@@ -137,38 +135,21 @@ def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[dict[str, Any]]:
-    """Yield the page's section on each test set: its rankings, and verdicts over several sets."""
-    n_left = MAX_IN_RANKINGS
+    """Yield the page's section on each test set: its rankings, up to a limit, and joint verdicts."""
+    ranked = [(name, own) for name, results in sets.items() for own in iter_ranked(results.table)]
     for k, (name, results) in enumerate(sets.items()):
-        is_first = n_left == MAX_IN_RANKINGS
-        rankings, n_left_out = build_sections(results.table, n_left, is_first=is_first, all_listed=all_listed)
-        n_left -= sum(len(ranking["rows"]) for ranking in rankings)
+        drawn = [draw_ranking(own, all_listed=all_listed) for of, own in ranked[:MAX_RANKINGS] if of == name]
         together = grids.build_joint_grid(f"together-{k}", results) if results.together else None
-        yield {"name": name, "rankings": rankings, "n_left_out": n_left_out, "together": together}
+        n_left_out = sum(of == name for of, _ in ranked[MAX_RANKINGS:])
+        yield {"name": name, "rankings": drawn, "n_left_out": n_left_out, "together": together}
 
 
 def _build_card(sets: Mapping[str, ComparisonResults], table: Table) -> dict[str, Any]:
-    """Return the content of the card at the top: verdicts, their numbers, and checks, disagreements first."""
-    verdicts = [(name, build_verdict(results)) for name, results in islice(sets.items(), MAX_SETS)]
-    by_line = {verdict.checks: (name, verdict) for name, verdict in reversed(verdicts)}
-    checks = sorted(by_line.values(), key=lambda item: item[1].is_checked)[:MAX_HEADLINES]
+    """Return the content of the card at the top: verdicts, their numbers, and checks."""
     return {
-        "first": verdicts[:MAX_HEADLINES],
-        "more": verdicts[MAX_HEADLINES:],
+        "first": [(name, build_verdict(results)) for name, results in islice(sets.items(), MAX_HEADLINES)],
         "n_sets": len(sets),
-        "n_told": len(verdicts),
-        "counts": [*_describe_counts(table)],
-        "checks": [("", verdict) for _, verdict in checks] if len(by_line) == 1 else checks,
-        "check_meanings": explain_checks(table),
+        "counts": count_verdicts(table),
+        "checks": describe_checks(table),
+        "is_checked": not bool(table.has_disagreement.any()),
     }
-
-
-def _describe_counts(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield numbers of comparisons by verdict, each with what it means."""
-    n = len(table)
-    if not n:
-        yield "0 comparisons", "nothing was compared"
-    for (name, hint), code in zip(VERDICT_HINTS.items(), (1, CONTESTED, 0, -1), strict=True):
-        if n_verdict := int((table.outcome == code).sum()):
-            total = f"{n_verdict:,} of {format_count(n, 'comparison')}" if n > 1 else "1 comparison"
-            yield f"{total} {name.replace('significant', 'significantly different')} at {table.alpha:g}", hint

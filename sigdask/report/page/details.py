@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sigdask.analysis.details import (
     ComparisonDetails,
@@ -151,10 +150,6 @@ def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:
     for test in r.tests:
         if test.p_value is not None:
             yield [test.name, format_p_equals(test.p_value, alpha), describe_classical_test(r, test)]
-
-
-def _shorten_all(values: ArrayLike) -> list[float]:
-    return [_shorten(x) for x in np.asarray(values, np.float64).tolist()]
 
 
 def _shorten(x: float) -> float:

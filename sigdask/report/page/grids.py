@@ -36,7 +36,7 @@ from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY, CodedColumn
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, iter_ranked
+from sigdask.results.ranking import build_ranking, group_rows
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_score, format_signed
@@ -195,8 +195,8 @@ def build_joint_grid(name: str, results: ComparisonResults) -> PageTable:
 MAX_IN_MATRIX = 150
 """Maximum number of systems for which every pair is drawn."""
 
-MAX_IN_RANKINGS = 5000
-"""Maximum number of systems in all rankings after the first."""
+MAX_RANKINGS = 100
+"""Maximum number of rankings on a page."""
 
 WIDTH, PAD = 340, 24
 """Width of the drawing of differences, and its margins."""
@@ -229,33 +229,9 @@ def build_forests(tables: Iterable[Table]) -> list[Drawing]:
     return forests
 
 
-def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[Drawing], int]:
-    """Return the rankings of a test set for which the page has room, and the number of other rankings.
-
-    Parameters
-    ----------
-    table : Table
-        Results of the test set.
-    n_left : int
-        Number of systems for which there is room.
-    is_first : bool
-        Whether this is the first ranking of the page, which always has room.
-    all_listed : bool
-        Whether the page has every comparison, which matrices need.
-    """
-    fitting: list[Drawing] = []
-    n_left_out = 0
-    for own in iter_ranked(table):
-        ranking = build_ranking(own)
-        if n_left < len(ranking.systems) and (fitting or not is_first):
-            n_left_out += 1
-            continue
-        n_left -= len(ranking.systems)
-        fitting.append(_draw_ranking(own, ranking, all_listed=all_listed))
-    return fitting, n_left_out
-
-
-def _draw_ranking(table: Table, ranking: SystemRanking, *, all_listed: bool) -> Drawing:
+def draw_ranking(table: Table, *, all_listed: bool) -> Drawing:
+    """Return the ranking of a group, with a matrix if the page lists every comparison."""
+    ranking = build_ranking(table)
     best = ranking.systems[0].system
     place = f" ({ranking.subset['column']} {ranking.subset['value']})" if ranking.subset else ""
     drawing = _draw(f"{ranking.metric}{place}", best, _compare_with(table, best), table.alpha)

@@ -87,7 +87,7 @@ def forest(table: Table) -> Figure:
     """
     results, note = _select_results(table)
     setting = Setting(results, table.alpha)
-    names, score = _label_rows(results, f"difference of {_describe_score(table)}")
+    names, score = _label_rows(results), f"difference of {_describe_score(table)}"
     if any(get_ends(r) for r in results):
         score += f", {setting.interval_header}s"
     beside = [format_deciding_p(r, table.alpha) for r in results]
@@ -114,14 +114,10 @@ def forest(table: Table) -> Figure:
     return figure
 
 
-def _label_rows(results: Sequence[Result], score: str) -> tuple[list[str], str]:
-    """Return the labels of comparisons and of the axis; a common baseline is named once, at the axis."""
-    systems, baselines = [r.a for r in results], [r.b for r in results]
-    if len(results) > 1 and len({*baselines}) == 1:
-        [baseline] = plots.shorten_names(baselines[:1], 60)
-        return plots.shorten_names(systems, 60), f"each system − {baseline}:\n{score}"
-    a, b = (plots.shorten_names(side, 30) for side in (systems, baselines))
-    return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)], score
+def _label_rows(results: Sequence[Result]) -> list[str]:
+    """Return the labels of comparisons."""
+    a, b = (plots.shorten_names(names, 30) for names in ([r.a for r in results], [r.b for r in results]))
+    return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
 
 
 def _plot_differences(axes: Axes, results: Sequence[Result], alpha: float) -> list[Any]:
@@ -147,14 +143,8 @@ def _plot_differences(axes: Axes, results: Sequence[Result], alpha: float) -> li
     return marks
 
 
-SHADES = {
-    0: "#ffffff", 1: "#f1f3f4", 2: "#b9d7ec", 3: "#5aa3d0", 4: "#00568a", -2: "#f9cba4", -3: "#ea8f4a", -4: "#b04c00"
-}  # fmt: skip
-"""Levels of shading: nothing, not significant, then p below alpha, a fifth and a fiftieth of it. Negative if it is
-worse.
-"""
-
-ALPHA_SHARES = (1.0, 0.2, 0.02)
+SHADES = {0: "#ffffff", 1: "#f1f3f4", 2: "#5aa3d0", -2: "#ea8f4a"}
+"""Shades of squares: nothing, not significant, significantly better and worse."""
 
 SIDE = 0.18
 """Side of a square of a matrix, in inches."""
@@ -163,8 +153,7 @@ SIDE = 0.18
 def matrix(table: Table) -> Figure:
     """Draw a matrix of all pairs of systems that shows whether the row's or the column's is better.
 
-    A triangle upwards (blue) is significantly better, downwards (orange) significantly worse; the darker, the smaller
-    p.
+    A triangle upwards (blue) is significantly better, downwards (orange) significantly worse.
     """
     names = [ranked.system for ranked in _get_ranking(table).systems]
     levels = _compute_shades(table, names)
@@ -183,13 +172,12 @@ def matrix(table: Table) -> Figure:
         axes.grid(which="minor", color="white", linewidth=0.5)
         axes.tick_params(which="both", length=0)
         axes.spines[:].set_visible(False)
-        for mark, is_in in (("^", levels > 1), ("v", levels < -1)):
-            for color, is_dark in (("white", abs(levels) == 4), (plots.INK, abs(levels) != 4)):
-                rows, columns = np.nonzero(is_in & is_dark)
-                axes.scatter(columns, rows, s=(36 * SIDE) ** 2, c=color, marker=mark, linewidths=0)
+        for mark, shade in (("^", 2), ("v", -2)):
+            rows, columns = np.nonzero(levels == shade)
+            axes.scatter(columns, rows, s=(36 * SIDE) ** 2, c=plots.INK, marker=mark, linewidths=0)
         plots.set_title(axes, _format_title(table))
-        is_adjusted = not bool(np.isnan(table.p_adjusted).all())
-        plots.add_legend(figure, _build_handles("adjusted p" if is_adjusted else "p", table.alpha), n_columns=3)
+        marks = [_build_handle(k, text, mark) for k, text, mark in ((2, "row better", "^"), (-2, "row worse", "v"))]
+        plots.add_legend(figure, [*marks, _build_handle(1, "not significantly different", "s")], n_columns=3)
     return figure
 
 
@@ -197,26 +185,18 @@ def _compute_shades(table: Table, names: Sequence[str]) -> NDArray[np.int8]:
     """Return the shade of each pair of systems as a key of `SHADES`."""
     indices = {name: k for k, name in enumerate(names)}
     a, b = ([indices[name] for name in column.to_list()] for column in (table.a, table.b))
-    p_values, sign = _get_p(table), 1 if table.higher_is_better[0] else -1
-    level = 2 + sum((p_values <= table.alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
-    gain = np.nan_to_num(np.sign(table.difference) * sign)
+    gain = np.nan_to_num(np.sign(table.difference)) * (1 if table.higher_is_better[0] else -1)
     levels = np.zeros((len(names),) * 2, np.int8)
     for rows, columns, side in ((a, b, gain), (b, a, -gain)):
-        levels[rows, columns] = np.where(table.outcome == 1, np.where(side < 0, -level, level), 1)
+        levels[rows, columns] = np.where(table.outcome == 1, np.where(side < 0, -2, 2), 1)
     return levels
 
 
-def _build_handles(p_name: str, alpha: float) -> list[object]:
+def _build_handle(level: int, text: str, mark: str) -> object:
     from matplotlib.lines import Line2D
 
-    def square(level: int, text: str, mark: str = "s") -> object:
-        return Line2D([], [], linestyle="none", marker=mark, color=SHADES[level], markeredgecolor=plots.INK,
-                      markeredgewidth=0.4, markersize=6, label=text)  # fmt: skip
-
-    below = [f"{p_name} ≤ {alpha * share:g}" for share in ALPHA_SHARES]
-    better = [square(k + 2, f"row better, {text}", "^") for k, text in enumerate(below)]
-    worse = [square(-k - 2, f"row worse, {text}", "v") for k, text in enumerate(below)]
-    return [*better, *worse, square(1, "not significantly different")]
+    return Line2D([], [], linestyle="none", marker=mark, color=SHADES[level], markeredgecolor=plots.INK,
+                  markeredgewidth=0.4, markersize=6, label=text)  # fmt: skip
 
 
 def critical_difference(table: Table) -> Figure:
@@ -329,9 +309,6 @@ DRAWN: dict[str, Callable[[Table], Figure]] = {
 MAX_IN_MATRIX = 200
 """Maximum systems of a matrix."""
 
-MAX_FIGURES = 60
-"""Maximum number of figures in a folder. A message gives the number of those left out."""
-
 MAX_CHARACTERS = 40
 """Maximum characters of each part of a file's name."""
 
@@ -411,8 +388,8 @@ def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]
     return formats
 
 
-def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str]) -> tuple[list[Path], int]:
-    """Write pictures into a folder, up to a limit; return their files and the number of pictures beyond the limit.
+def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str]) -> list[Path]:
+    """Write pictures into a folder and return their files.
 
     Raises
     ------
@@ -421,8 +398,7 @@ def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequenc
     UnfinishedError
         A file cannot be written.
     """
-    fitting = [*pictures]
-    selected = fitting[:MAX_FIGURES]
+    selected = [*pictures]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -433,7 +409,7 @@ def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequenc
         for format_ in formats:
             written.append(folder / f"{name}.{format_}")
             write_parts(written[-1], [plots.rendered(figure, format_)])
-    return written, len(fitting) - len(selected)
+    return written
 
 
 def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:

@@ -72,7 +72,7 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     for outputs in (("-o", "t.md"), ("-o", "t.tex")):  # there is no such table of a validation
         refused = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", *outputs, cwd=tmp_path)
         assert (refused.returncode, outputs[1] in refused.stderr) == (2, True)
-    assert "samples by precision" in result.stdout
+    assert "standard deviation of precision" in result.stdout
     result = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", "--json", "-", cwd=tmp_path)
     data = json.loads(result.stdout)
     [validation] = data["validations"]
