@@ -55,8 +55,6 @@ GROUPS = {
     "Output": OUTPUT,
 }  # fmt: skip
 
-COMMON = "metrics gold unit outputs baseline by format_ columns missing adjust seed cluster"
-
 EXAMPLES = (
     "sigdask compare scores.csv",
     "sigdask compare new.txt old.txt --gold reference.txt -m BLEU -m chrF -o results.json -o table.tex",
@@ -64,10 +62,10 @@ EXAMPLES = (
     "sigdask show results.json -o page.html --digits 1",
 )
 
-SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[declare.NAME=]SYSTEM...")
+SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 
 
-@declare.command(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(SYSTEMS, groups=GROUPS, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Compare systems on one test set.
 

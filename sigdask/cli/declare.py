@@ -128,13 +128,6 @@ FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES|RESULTS")
 """Metavariables of options that take files and folders."""
 
 
-def _print_all_help(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    if is_asked:
-        context.command.shows_all = True  # type: ignore[attr-defined]
-        click.echo(context.get_help())
-        context.exit()
-
-
 class Command(click.Command):
     """A command with groups of options and examples in its help, of whose options none is silently overwritten.
 
@@ -142,19 +135,13 @@ class Command(click.Command):
     ----------
     groups : mapping of str to int
         How many options each group has, in the order of their declarations; empty without groups.
-    common : sequence of str
-        Names of the options that most people need. `--help` shows these, `--help-all` shows all in groups.
     examples : sequence of str
         Lines of commands.
     """
 
-    shows_all = False
-
-    def __init__(
-        self, *arguments: Any, groups: Mapping[str, int], common: str, examples: Sequence[str], **settings: Any
-    ) -> None:
+    def __init__(self, *arguments: Any, groups: Mapping[str, int], examples: Sequence[str], **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.groups, self.common, self.examples = groups, common.split(), examples
+        self.groups, self.examples = groups, examples
         for param in self.params:
             if param.type is click.STRING and FILE_METAVARS.search(param.metavar or ""):
                 param.type = click.Path()  # whose names shells complete
@@ -164,43 +151,35 @@ class Command(click.Command):
         given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]  # in shell completion
         for param in given:
             if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
-                remedy = "; join its values with commas" if ",..." in (param.metavar or "") else ""
-                if param.name == "gold" and any(other.name == "references" for other in self.params):
-                    remedy = "; name further references with --reference"
-                raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value{remedy}", ctx)
+                raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value", ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the main options or all groups of options, and the examples."""
+        """Write the groups of options, and the examples."""
         if not self.groups:
             super().format_options(ctx, formatter)
             return
-        records = {str(p.name): record for p in self.get_params(ctx) if (record := p.get_help_record(ctx))}
-        names = iter(records)
-        groups: dict[str, Sequence[str]] = {title: [*islice(names, n)] for title, n in self.groups.items()}
-        shown = groups if self.shows_all else {"Main options": self.common}
-        for title, members in (shown | {"Help": [*names]}).items():
+        options = (param for param in self.get_params(ctx) if isinstance(param, click.Option))
+        records = filter(None, [option.get_help_record(ctx) for option in options])
+        for title, n in {**self.groups, "Help": None}.items():
             with formatter.section(title):
-                formatter.write_dl([records[name] for name in members])
+                formatter.write_dl([*islice(records, n)])
         with formatter.section("Examples"):
             formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
 def command(
-    *decorators: Decorator, groups: Mapping[str, Sequence[Decorator]] = NO_GROUPS, common: str = "",
-    examples: Sequence[str] = (),
-) -> Callable[[Callable[..., Any]], Command]:  # fmt: skip
+    *decorators: Decorator, groups: Mapping[str, Sequence[Decorator]] = NO_GROUPS, examples: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Command]:
     """Return a decorator that makes a function the command of its module, with options in groups or without."""
     grouped = [*chain.from_iterable(groups.values())]
-    text = f"Show all {len(grouped)} options and exit."
-    help_all = option("--help-all", text, is_eager=True, expose_value=False, callback=_print_all_help)
     sizes = {title: len(group) for title, group in groups.items()}
 
     def build(function: Callable[..., Any]) -> Command:
         name = function.__module__.rpartition(".")[2]
-        for decorate in reversed([*decorators, *grouped, *([help_all] if grouped else [])]):
+        for decorate in reversed([*decorators, *grouped]):
             function = decorate(function)
-        settings: dict[str, Any] = {"groups": sizes, "common": common, "examples": examples}
+        settings: dict[str, Any] = {"groups": sizes, "examples": examples}
         return click.command(name, Command, context_settings=HELP_NAMES, **settings)(function)
 
     return build

@@ -44,13 +44,10 @@ EXAMPLES = (
     "sigdask independence model.csv --gold gold.csv -m macro-f1 --within document",
 )
 
-
-COMMON = "metrics gold within outputs alternative method columns align adjust trials seed"
-
 LABELLINGS = click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 
 
-@declare.command(LABELLINGS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(LABELLINGS, groups=GROUPS, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Test whether one labelling of items is independent of another.
 

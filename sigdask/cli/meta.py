@@ -40,7 +40,7 @@ GROUPS = {
         declare.option("--lower COLUMN", "Column in which lower scores are better; none "
             "means no column. May be repeated.  [default: recognised by their names, such as TER]", multiple=True),
         declare.option("--format FORMAT", "Format of the tables, with "
-            "its options after the name: meta:sheet=declare.NAME,decimal=,", dest="format_", default="meta"),
+            "its options after the name: meta:sheet=NAME,decimal=,", dest="format_", default="meta"),
         *declare.options(declared.ReadingOptions, "columns", "ignore"),
     ),
     "Agreement": declare.options(declared.AgreementOptions),
@@ -58,13 +58,10 @@ EXAMPLES = (
     "sigdask meta scores.csv --statistic acc-eq --group item --permute segments",
 )
 
-
-COMMON = "scores human statistic outputs level group permute language_pair baseline by adjust seed"
-
 SYSTEMS = click.argument("systems", nargs=-1, required=True, metavar="[NAME=]TABLE|FOLDER...")
 
 
-@declare.command(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(SYSTEMS, groups=GROUPS, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Compare evaluation metrics by their agreement with human judgements.
 

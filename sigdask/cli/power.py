@@ -32,10 +32,7 @@ EXAMPLES = (
 )
 
 
-COMMON = "metrics gold unit outputs difference units power baseline format_ columns adjust samples"
-
-
-@declare.command(SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(SYSTEMS, groups=GROUPS, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Find how many units a test needs to detect a difference, or which difference it can detect.
 

@@ -52,13 +52,10 @@ EXAMPLES = (
     "sigdask rankings part*.tsv --cutoff G2=32.5 --validate",
 )
 
-
-COMMON = "n columns measures outputs baseline pairs positive smaller seed"
-
 CANDIDATES = click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
 
 
-@declare.command(CANDIDATES, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(CANDIDATES, groups=GROUPS, examples=EXAMPLES)
 def command(**options: Any) -> None:
     """Evaluate rankings of candidates: precision of the n best, and which measure is better.
 

@@ -43,13 +43,10 @@ EXAMPLES = (
     "sigdask reproduce 'test:ar|metric:f1|…|v:0.4.0' scores.csv",
 )
 
-
-COMMON = "gold name format_ columns missing documents group_file cluster"
-
 WHAT = click.argument("what", metavar="SIGNATURE|RESULTS")
 
 
-@declare.command(WHAT, SYSTEMS, groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(WHAT, SYSTEMS, groups=GROUPS, examples=EXAMPLES)
 def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
     """Repeat tests from their results or signature, and check that the results are the same.
 
@@ -116,12 +113,9 @@ def _describe_outcome(outcome: ReproduceOutcome) -> Iterator[str]:
             scores = f"{format_score(r.score_a)} and {format_score(r.score_b)}"
             yield f"{r.metric}, {r.a} and {r.b}: {scores}; {describe_p(r, 0.05)}"
     if outcome.is_reproduced:
-        agreement = "data and settings are those of the signature"
-        if outcome.repeated[0].recorded.values:
-            agreement = "every count and p-value, and all else that is compared, is the same"
-        yield f"reproduced: {agreement} ({n})"
+        what = "every count and p-value" if outcome.repeated[0].recorded.values else "data and settings"
+        yield f"reproduced: {what} ({n})"
         yield from (f"not compared ({reason}): {', '.join(names)}" for reason, names in outcome.not_compared.items())
     else:
-        beside = f", and {format_count(len(outcome.differences), 'value')} besides" if outcome.differences else ""
-        yield f"not reproduced: {len(differing) + len(outcome.changed):,} of {n}{beside}"
+        yield f"not reproduced: {len(differing) + len(outcome.changed):,} of {n}"
     yield from (f"note: {text}" for text in outcome.notes)

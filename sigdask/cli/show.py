@@ -65,10 +65,7 @@ EXAMPLES = (
 )
 
 
-COMMON = "outputs layout digits percent grouping figures figure_kinds everything verbose quiet"
-
-
-@declare.command(click.argument("file", metavar="RESULTS.json"), groups=GROUPS, common=COMMON, examples=EXAMPLES)
+@declare.command(click.argument("file", metavar="RESULTS.json"), groups=GROUPS, examples=EXAMPLES)
 def command(file: str, **options: Any) -> None:
     """Show stored results: print them, or write tables, pages and figures.
 

@@ -106,17 +106,8 @@ class Harmless(LossTolerantStream):
         """Write text with control characters escaped; a text that is only colour codes is dropped."""
         if not COLOURS.fullmatch(text):
             escaped = make_printable(text, keep="\n")
-            super().write(escaped if escaped.isascii() else _replace_unencodable(escaped, self.encoding))
+            super().write(escaped.encode(self.encoding, "replace").decode(self.encoding))
         return len(text)
-
-
-def _replace_unencodable(text: str, encoding: str) -> str:
-    """Return a text with the characters that an encoding lacks replaced by ASCII marks or "?"."""
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return text.translate(str.maketrans("─✓…", "-+.")).encode(encoding, "replace").decode(encoding)
-    return text
 
 
 def protect_streams() -> None:

@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -163,13 +162,12 @@ def build_page(results: ComparisonResults, details: Sequence[ComparisonDetails],
     from sigdask.report.page.frame import get_versions
 
     table = results.table
-    systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
     noun = "metrics" if is_agreement(table) else "systems"
-    compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} {noun}"
+    title = f"{len({*table.a.to_list(), *table.b.to_list()}):,} {noun}{f' on {name}' if name else ''}"
     origins = {"seed": str(results.seed), **get_versions()}
     return render_page(
         {name: results},
-        title=f"{compared} on {name}" if name else compared,
+        title=title,
         created=format_now(),
         command=command_line(),
         parts=build_part(table, details, reason=OPENED_REASON, origins=origins),

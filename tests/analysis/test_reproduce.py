@@ -40,7 +40,7 @@ def test_a_signature_alone_gives_its_p_also_among_other_systems(folder):
     for row in results[:3]:
         result = call_sigdask("reproduce", row["test_signature"], "scores.csv", "-q", cwd=folder)
         assert result.returncode == 0, result.stdout
-        assert "data and settings are those of the signature" in result.stdout
+        assert "reproduced: data and settings" in result.stdout
         assert f"{row['a']} and {row['b']}: " in result.stdout
         assert format_p(row["p_value"], 0.05) in result.stdout
         assert "note: its adjusted p needs the whole family" in result.stdout
