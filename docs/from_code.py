@@ -80,7 +80,9 @@ def iter_commands() -> Iterator[tuple[str, click.Command, click.Context]]:
 
 def iter_option_groups(command: click.Command, context: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the title and options of each group; the title is empty if help has no groups."""
-    help_records = [param.get_help_record(context) for param in command.get_params(context)]
+    help_records = [
+        param.get_help_record(context) for param in command.get_params(context) if isinstance(param, click.Option)
+    ]
     records = [(format_code(names), escape_markup(text)) for names, text in filter(None, help_records)]
     for title, n in getattr(command, "groups", {}).items():
         yield title, records[:n]

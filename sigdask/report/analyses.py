@@ -55,7 +55,6 @@ from sigdask.report.text import render_blocks
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets, get_version
 from sigdask.results.fields import build_table
 from sigdask.results.record import read_note
-from sigdask.statistics.candidates import IntervalCoverage
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_p_equals, format_score
@@ -785,16 +784,10 @@ def _describe_samples(validated: AcceptanceSet, confidence: float) -> Iterator[s
     yield f"precision of all together: {d.precision:.4f}"
     yield f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}"
     yield f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}"
-    n_expected = validated.intervals.expected
-    yield f"{_describe_outside('intervals', validated.intervals, confidence)} ({n_expected:.1f} expected)"
-    if d.factor > 1:
-        yield _describe_outside(f"intervals widened by {d.factor:.2f}", validated.widened, confidence)
-
-
-def _describe_outside(noun: str, coverage: IntervalCoverage, confidence: float) -> str:
-    return (
-        f"{100 * confidence:g} % {noun} that miss it: {coverage.n_outside} of {coverage.n_samples}, "
-        f"{format_p_equals(coverage.p_value)} (exact binomial)"
+    missed = validated.intervals
+    yield (
+        f"{100 * confidence:g} % intervals that miss it: {missed.n_outside} of {missed.n_samples} "
+        f"({missed.expected:.1f} expected), {format_p_equals(missed.p_value)} (exact binomial)"
     )
 
 

@@ -31,7 +31,7 @@ from sigdask.report.sentences import (
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
+from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import (
     SystemRanking,
@@ -43,7 +43,6 @@ from sigdask.results.ranking import (
 )
 from sigdask.results.record import ClassicalTest, Result
 from sigdask.results.table import Table
-from sigdask.statistics.classical import compute_inflation
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_list
@@ -589,17 +588,16 @@ def build_joint_table(
     if n_rows is not None and len(verdicts) > n_rows:
         verdicts = tuple(sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows])
 
-    def get_style(v: ResultAcrossSets) -> MetricStyle:
-        return styles.get(v.metric) or MetricStyle(v.metric)
-
+    shown = [styles.get(v.metric) or MetricStyle(v.metric) for v in verdicts]
     columns = [
         *build_columns(verdicts, {"A": "a", "B": "b"}),
-        Column("metric", [get_style(v).name for v in verdicts], is_name=True),
-        *build_columns(verdicts, {
-            "sets": lambda v: str(v.n_sets),
-            "mean A - B": lambda v: get_style(v).format(v.difference, sign=True),
-            f"{100 * (1 - alpha):.4g} % interval": lambda v: get_style(v).format_ends(v.difference, v.interval),
-        }),
+        Column("metric", [style.name for style in shown], is_name=True),
+        Column("sets", [f"{v.n_sets}" for v in verdicts]),
+        Column("mean A - B", [style.format(v.difference, sign=True) for v, style in zip(verdicts, shown, strict=True)]),
+        Column(
+            f"{100 * (1 - alpha):.4g} % interval",
+            [style.format_ends(v.difference, v.interval) for v, style in zip(verdicts, shown, strict=True)],
+        ),
         *build_p_columns(
             [format_p_cell(v.p_value, alpha) for v in verdicts],
             [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
@@ -637,7 +635,7 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
         *build_columns(tests, {"test": "name", "statistic": lambda test: _format_statistic(test.statistic)}),
         Column("p", [format_p_cell(test.p_value, alpha) for test in tests], is_p=True),
         Column("n", [f"{test.n:,}" for test in tests]),
-        Column("remark", [describe_classical_test(r, test) for r, test in rows], is_name=True),
+        Column("remark", [*map(describe_classical_test, tests)], is_name=True),
     ]
     misfits: dict[tuple[str, str], dict[str, None]] = {}
     for r in results:
@@ -649,15 +647,9 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     return DocumentTable("", (Section("", shown),) if rows else (), tuple(legend))
 
 
-def describe_classical_test(r: Result, test: ClassicalTest) -> str:
-    """Return details of a test; if it assumes independence, also how much wider its interval is by that."""
-    if not test.assumes_independence:
-        return test.detail
-    _, reserve, aside = test.detail.partition("; ")
-    factor = math.nan if r.r12 is None or r.unit != "item" else compute_inflation(round(r.r12, 3))
-    wider = "no bound" if math.isinf(factor) else f"{factor:.2f} times as wide"
-    cost = "" if math.isnan(factor) else f" (r12 = {r.r12:.3f}: {wider})"
-    return f"{CONTRAST}, as if independent{cost}{reserve}{aside}"
+def describe_classical_test(test: ClassicalTest) -> str:
+    """Return details of a test, and whether it assumes that the two systems are independent."""
+    return f"{CONTRAST}, as if independent; {test.detail}" if test.assumes_independence else test.detail
 
 
 def _format_statistic(statistic: float | None) -> str:

@@ -90,8 +90,8 @@ def format_bibtex(keys: Iterable[str]) -> str:
     return "\n\n".join(SOURCES[key] for key in keys)
 
 
-MAX_NAMES, MAX_TRIAL_COUNTS = 9, 3
-"""Maximum numbers of names, and of different numbers of trials, that are listed."""
+MAX_NAMES = 9
+"""Maximum number of names that are listed."""
 
 CLUSTERS = (
     "Ranks range from the number of significantly better {systems} plus one to the number of {systems} not "
@@ -113,7 +113,7 @@ SENTENCES = {
     "exact": "The p-values{share} are exact, over all possible swaps{cited}, and {sided}.",
     "sampled": "{are} computed from n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], where k is the "
     "number of swaps with a difference at least as large as the observed one.",
-    "adjusted": "The p-values {scope} by {procedure}.",
+    "adjusted": "The p-values were adjusted in families of {n:,} comparisons by {procedure}.",
     "significant": "Differences with {adjusted}p at most {alpha:g} are called significant.",
     "equal scores": "The hypothesis of equal scores was also tested by the symmetric studentised bootstrap of units, "
     "step-down in families [[efron1993,romano2005,westfall1993]]. In {n:,} of {checked} only one of the two tests "
@@ -240,15 +240,10 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
         share = f" of {format_count(n_exact, 'comparison')}" if counts else ""
         yield "exact", {"share": share, "cited": f" [[{','.join(keys)}]]" if keys else "", "sided": sided}
     if counts:
-        trials = _join_names(f"{n:,}" for n in counts) if len(counts) <= MAX_TRIAL_COUNTS else _format_range(counts)
-        yield "sampled", {"are": "The others are" if n_exact else f"The p-values are {sided}, and", "trials": trials}
+        are = "The others are" if n_exact else f"The p-values are {sided}, and"
+        yield "sampled", {"are": are, "trials": _format_range(counts)}
     for adjust, n in _list_adjustments(results):
-        scope = f"were adjusted in families of {n:,} comparisons"
-        if n == len(table):
-            scope = f"of all {n:,} comparisons were adjusted"
-        elif n * len(_list_used(table.metric)) == len(table):
-            scope = f"of the {n:,} comparisons by each metric were adjusted"
-        yield "adjusted", {"scope": scope, "procedure": ADJUSTMENTS[adjust].sentence}
+        yield "adjusted", {"n": n, "procedure": ADJUSTMENTS[adjust].sentence}
 
 
 def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,6 @@ from sigdask.report.sentences import (
     MAX_NAMED,
     Verdict,
     build_verdict,
-    describe_alternative_unit,
     describe_chance,
     describe_checks,
     describe_comparison,
@@ -177,7 +177,7 @@ def _iter_details(r: Result, alpha: float) -> Iterator[str]:
         yield f"    r12 = {r.r12:.3f}: a test that assumes independent systems has intervals {times} as wide"
     for b in r.beside:
         units = format_count(b.n_units, "unit")
-        yield f"    by {b.unit} ({units}) instead of {r.unit}: {describe_alternative_unit(b, alpha)}"
+        yield f"    by {b.unit} ({units}) instead of {r.unit}: {format_p_equals(b.p_value, alpha)} ({b.method})"
     yield from (f"    note: {text}" for text in r.warnings)
     if r.test_signature is not None:
         yield f"    signature: {r.test_signature}"
@@ -320,15 +320,22 @@ def _describe_totals(table: Table) -> Iterator[str]:
         yield f"checks: {describe_checks(table)}"
 
 
-def format_shared_warnings(results_by_set: Mapping[str, ComparisonResults], *, everything: bool) -> Iterator[str]:
-    """Yield each different warning once, with the test sets that it holds for."""
-    sets_by_text: dict[str, list[str]] = {}
-    for name, results in results_by_set.items():
-        for note in select_warnings(results):
-            sets_by_text.setdefault(note.text, []).append(name)
-    texts = sorted(sets_by_text, key=lambda text: -len(sets_by_text[text]))
-    shown = texts if everything else texts[:MAX_NOTES]
-    for text in shown:
-        yield make_printable(f"warning ({format_list(sets_by_text[text], MAX_NAMED)}): {text}")
-    if len(shown) < len(texts):
-        yield f"warning: and {len(texts) - len(shown):,} more warnings (--all lists all)"
+def iter_shared_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
+    """Yield each distinct note once. If it does not apply to all test sets, it names those to which it applies."""
+    names_by_note: dict[tuple[str, str], list[str]] = {}
+    for name, results in sets.items():
+        for note in remove_kind(results.notes, "scope"):
+            names_by_note.setdefault((note.kind, note.text), []).append(name)
+    for (kind, text), names in names_by_note.items():
+        is_named = len(names) == len(sets) or text.startswith(f"{names[0]}: ")
+        yield Note(kind, text if is_named else f"{format_list(names, MAX_NAMED)}: {text}")
+
+
+def format_shared_warnings(sets: Mapping[str, ComparisonResults], *, everything: bool) -> Iterator[str]:
+    """Yield each different warning once, with the test sets that it holds for; only the first ones by default."""
+    warned = {name: replace(results, notes=tuple(select_warnings(results))) for name, results in sets.items()}
+    notes = [*iter_shared_notes(warned)]
+    for note in notes if everything else notes[:MAX_NOTES]:
+        yield make_printable(f"warning: {note.text}")
+    if len(notes) > MAX_NOTES and not everything:
+        yield f"warning: and {len(notes) - MAX_NOTES:,} more warnings (--all lists all)"

@@ -24,7 +24,7 @@ from sigdask.report.standings import ALL, BASELINE, Standings
 from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import get_result, iter_results
-from sigdask.results.record import OtherUnitResult, Result
+from sigdask.results.record import Result
 from sigdask.results.table import AGREES, CONTESTED, DISAGREES, Table
 from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, format_list
@@ -253,12 +253,6 @@ def describe_p(result: Result, alpha: float) -> str:
     how = "exact p between" if is_bounded(result) else "99 % interval"
     trials = "" if is_bounded(result) else f"; {describe_method(result)}"
     return f"{label}{p} ({how} {limits}{trials})"
-
-
-def describe_alternative_unit(b: OtherUnitResult, alpha: float) -> str:
-    """Return text on the p-value of the test that swaps another unit."""
-    how = "exact" if b.method == "exact" else format_count(b.n_trials, "trial")
-    return f"{format_p_equals(b.p_value, alpha)} ({how})"
 
 
 def format_verdict_p(r: Result, alpha: float) -> str:

@@ -101,11 +101,6 @@ class Standings:
         return np.flatnonzero(self.has_top & (self.table.decision != 1))
 
     @cached_property
-    def n_near_top(self) -> Integers:
-        """The number of systems not significantly different from the best of each group."""
-        return np.bincount(self.group[self.near_top_rows], minlength=self.n_groups)
-
-    @cached_property
     def design(self) -> str:
         """Which systems were compared: one pair, all with a baseline, all with each other, or some other pairs."""
         sizes = np.bincount(self.group, minlength=self.n_groups)

@@ -43,7 +43,7 @@ def test_classical_tests_stand_on_the_page_beside_what_independence_costs(yeh):
     text = render_page({"": compared}, title="t")
     cells = ParsedPage(text).texts
     assert cells.count("mcnemar") == 1
-    assert any(cell.startswith("for contrast, as if independent (r12 = 0.345: 1.24 times as wide)") for cell in cells)
+    assert any(cell.startswith("for contrast, as if independent") for cell in cells)
     assert any(cell.startswith("f1: t, sign, wilcoxon,") and "does not apply" in cell for cell in cells)
     assert "Classical tests" not in render_page({"": compare_names()}, title="t")
 

@@ -47,7 +47,7 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
 @pytest.mark.parametrize(
     ("how", "sentence", "keys"),
     [
-        ({"adjust": "holm"}, "The p-values of all 3 comparisons were adjusted by Holm's step-down procedure (Holm 1979).",
+        ({"adjust": "holm"}, "The p-values were adjusted in families of 3 comparisons by Holm's step-down procedure (Holm 1979).",
          {"holm1979", "phipson2010"}),
         ({}, "by the step-down max-T procedure on the same swaps, studentised (Westfall & Young 1993; Romano & Wolf 2005).",
          {"westfall1993", "romano2005"}),

@@ -19,9 +19,8 @@ from sigdask.report.page.grids import (
     build_forests,
     draw_ranking,
 )
-from sigdask.report.screen import MAX_ALARMS, count_verdicts, list_alarms
+from sigdask.report.screen import MAX_ALARMS, count_verdicts, iter_shared_notes, list_alarms
 from sigdask.report.sentences import (
-    MAX_NAMED,
     build_verdict,
     describe_checks,
     describe_settings,
@@ -31,10 +30,9 @@ from sigdask.report.sentences import (
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import iter_ranked
-from sigdask.results.record import Note, group_by_weight, remove_kind
+from sigdask.results.record import group_by_weight
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
-from sigdask.text import format_list
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Files and their digests, by test set."""
@@ -102,7 +100,7 @@ def render_page(
         "forests": build_forests([results.table for results in leading_first.values()][:MAX_FORESTS]),
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MAX_HEADLINES]) if text],
-        "warnings": group_by_weight(_iter_notes(nonempty)),
+        "warnings": group_by_weight(iter_shared_notes(nonempty)),
         "alarms": list_alarms(alarming),
         "inputs": inputs,
         "sets": sections,
@@ -121,17 +119,6 @@ def render_page(
     all_grids = [comparisons, *(entry["together"] for entry in sections), tests]
     data: dict[str, Any] = {grid.name: grid.build_script_data() for grid in all_grids if grid is not None}
     return render_frame(context, data, parts)
-
-
-def _iter_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
-    """Yield each distinct note once. If it does not apply to all test sets, it names those to which it applies."""
-    names_by_note: dict[tuple[str, str], list[str]] = {}
-    for name, results in sets.items():
-        for note in remove_kind(results.notes, "scope"):
-            names_by_note.setdefault((note.kind, note.text), []).append(name)
-    for (kind, text), names in names_by_note.items():
-        is_named = len(names) == len(sets) or text.startswith(f"{names[0]}: ")
-        yield Note(kind, text if is_named else f"{format_list(names, MAX_NAMED)}: {text}")
 
 
 def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[dict[str, Any]]:

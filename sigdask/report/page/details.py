@@ -149,7 +149,7 @@ def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:
         yield [check.name, check.verdict, describe_check(check)]
     for test in r.tests:
         if test.p_value is not None:
-            yield [test.name, format_p_equals(test.p_value, alpha), describe_classical_test(r, test)]
+            yield [test.name, format_p_equals(test.p_value, alpha), describe_classical_test(test)]
 
 
 def _shorten(x: float) -> float:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.comparisons import (
-    CONTRAST,
     GROUPINGS,
     MetricStyle,
     Setting,
@@ -116,12 +115,10 @@ def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     }
     if any(r.interval is not None for r in results):
         extra["plot"] = _list_interval_ends(results)
-    has_alarm = any(r.disagreements() for r in results)
     columns = [
         replace(
             column,
-            is_aside=column.header in {"p", "unadjusted p", *(() if has_alarm else ("checks",))} - {p_header}
-            or (column.is_aside and column.header != "checks"),
+            is_aside=column.is_aside or column.header in {"p", "unadjusted p"} - {p_header},
             is_pinned=column.is_pinned or column.header == p_header,
         )
         for column in list_columns(results, setting, is_page=True)
@@ -177,12 +174,10 @@ def build_tests_grid(table: Table) -> tuple[PageTable | None, Sequence[str]]:
     tests = build_test_table([*iter_results(table.take(slice(MAX_TESTED)))], table.alpha)
     if not tests.sections:
         return None, tests.legend
-    remarks: Column = tests.sections[0].columns[-1]
     n = len(table)
     left_out = f"Of {MAX_TESTED:,} comparisons of {n:,}; the JSON has all." if n > MAX_TESTED else ""
-    quiet = "".join("1" if text.startswith(CONTRAST) else "0" for text in remarks.texts)
     caption = "Classical tests of the same comparisons"
-    return build_grid("tests", caption, tests, left_out, quiet=quiet), tests.legend
+    return build_grid("tests", caption, tests, left_out), tests.legend
 
 
 def build_joint_grid(name: str, results: ComparisonResults) -> PageTable:
@@ -201,10 +196,8 @@ MAX_RANKINGS = 100
 WIDTH, PAD = 340, 24
 """Width of the drawing of differences, and its margins."""
 
-MAX_FORESTS, MAX_IN_FOREST, MAX_IN_FORESTS = 3, 8, 5
-"""Maximum number of forest plots at the top of the page, of systems in a single one, and of systems in each of
-several.
-"""
+MAX_FORESTS, MAX_IN_FOREST = 3, 6
+"""Maximum numbers of forest plots at the top of the page, and of systems in each."""
 
 Drawing = dict[str, Any]
 
@@ -213,7 +206,6 @@ def build_forests(tables: Iterable[Table]) -> list[Drawing]:
     """Return forest plots for the top of the page, of the first test sets, subsets and metrics."""
     groups = [table.take(rows) for table in tables for rows in group_rows(table)]
     has_many_sets = len({group.test_set[0] for group in groups}) > 1
-    most = MAX_IN_FOREST if len(groups) == 1 else MAX_IN_FORESTS
     forests = []
     for table in groups[:MAX_FORESTS]:
         c, column, value = Standings(table), table["subset.column"][0], table["subset.value"][0]
@@ -222,7 +214,7 @@ def build_forests(tables: Iterable[Table]) -> list[Drawing]:
             sign = 1 if table.higher_is_better[0] else -1
             compared = _compare_with(table, reference)
             nearest = sorted(compared, key=lambda r: (math.isnan(r.difference), sign * r.difference))
-            shown = nearest[:most] if len(nearest) > most + 1 else nearest
+            shown = nearest[:MAX_IN_FOREST]
             place = f"{column} {value or EMPTY}" if column else ""
             title = ", ".join(filter(None, (table.metric[0], table.test_set[0] if has_many_sets else "", place)))
             forests.append(_draw(title, reference, shown, table.alpha) | {"n_more": len(nearest) - len(shown)})
@@ -285,14 +277,5 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
         "reference": reference,
         "rows": rows,
         "zero": locate(0.0),
-        "ticks": [(locate(value), f"{value:+.6g}" if value else "0") for value in _list_ticks(low, high)],
         "confidence": Setting(results, alpha).interval_header.removesuffix("interval").strip() if any(known) else "",
     }
-
-
-def _list_ticks(low: float, high: float) -> list[float]:
-    """Return about four round numbers between two."""
-    width = (high - low) / 4
-    power = 10.0 ** np.floor(np.log10(width))
-    step = float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))
-    return [k * step for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]

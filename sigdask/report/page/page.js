@@ -358,7 +358,7 @@ const sigdask = (() => {
         const shown = own === this.pair ? this.both(row, button) : [button, link ? make("a", { href: link }, text) : words];
         return make("td", { class: this.kind(own, mark), title: hint.length > 12 ? hint : null }, ...shown);
       });
-      const found = this.cell("verdict", row) === "significant" ? "found" : this.held.quiet?.[row] === "1" ? "quiet" : null;
+      const found = this.cell("verdict", row) === "significant" ? "found" : null;
       return make("tr", { "aria-rowindex": k + 2, "data-row": row, class: found }, ...cells);
     }
 

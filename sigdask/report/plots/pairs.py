@@ -29,7 +29,7 @@ from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_ranked
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.ranking_letters import RankedSystem, format_letter
+from sigdask.statistics.ranking_letters import format_letter
 from sigdask.statistics.rounding import format_score
 from sigdask.text import format_list
 
@@ -249,18 +249,12 @@ def _get_ranking(table: Table) -> SystemRanking:
 
 def _list_bars(ranking: SystemRanking) -> list[tuple[str, Integers]]:
     """Return the groups of two or more systems that are not significantly different, with their letters."""
-    members: dict[str | int, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for index, system in enumerate(ranking.systems):
-        for group in _list_groups(ranking.grouping, system):
+        for group in system.letters:
             members.setdefault(group, []).append(index)
     groups = (np.array(group, np.int64) for group in members.values())
     return [(format_letter(k), group) for k, group in enumerate(groups) if len(group) > 1]
-
-
-def _list_groups(grouping: str, system: RankedSystem) -> Sequence[str | int]:
-    if grouping == "letters":
-        return system.letters
-    return ["="] * system.tied_with_best if grouping == "tied" else [system.cluster]
 
 
 def _write_names(axes: Axes, labels: Sequence[str], scores: Floats, top: float) -> None:
