@@ -58,7 +58,7 @@ from sigdask.results.record import read_note
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_p_equals, format_score
-from sigdask.text import format_count, format_list, value_from_json
+from sigdask.text import format_count, value_from_json
 
 
 class PaperTables:
@@ -733,10 +733,6 @@ def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool) 
     true = f"{evaluation.n_true:,} are true ({100 * evaluation.n_true / evaluation.n_judged:.1f} %)"
     measures = format_count(len(evaluation.measures), "measure")
     lines = [f"{measures} of {evaluation.n_candidates:,} candidates{judged}: {true}"]
-    known = [m for m in evaluation.measures if not math.isnan(m.average_precision)]
-    if known:
-        names = [f"{m.measure} {m.average_precision:.4f}" for m in sorted(known, key=lambda m: -m.average_precision)]
-        lines.append(f"best by average precision: {format_list(names, limit=3)}")
     n = sum(row.p_adjusted <= evaluation.alpha for row in evaluation.differences)
     if evaluation.differences:
         count = format_count(len(evaluation.differences), "difference")
@@ -866,14 +862,8 @@ def _load_comparisons(recorded: RecordedResults) -> Results:
 
 def _list_powers(entries: Any) -> Any:
     """Return the entries of a power analysis. A value that is null is infinite."""
-    if not isinstance(entries, list):
-        return entries
-    return [
-        {
-            key: {**value, "value": math.inf} if isinstance(value, dict) and value.get("value", 0) is None else value
-            for key, value in entry.items()
-        }
-        if isinstance(entry, dict)
-        else entry
-        for entry in entries
-    ]
+    for entry in entries if isinstance(entries, list) else ():
+        for value in entry.values() if isinstance(entry, dict) else ():
+            if isinstance(value, dict) and value.get("value", 0) is None:
+                value["value"] = math.inf
+    return entries

@@ -151,13 +151,10 @@ def list_paper_styles(table: Table, digits: int | None, *, percent: bool) -> dic
 
     A column of scores may be called accuracy and be in per cent: a score above 1 is not a share.
     """
-    largest: dict[str, float] = {}
+    styles = {}
     for code, name in enumerate(table.metric.values):
         rows = table.metric.codes == code
-        scores = np.abs(np.concatenate([table.score_a[rows], table.score_b[rows]]))
-        largest[name] = float(np.nanmax(scores, initial=0.0))
-    styles = {}
-    for name, size in largest.items():
+        size = float(np.nanmax(np.abs([table.score_a[rows], table.score_b[rows]]), initial=0.0))
         base = re.split(r"[\[:]", name, maxsplit=1)[0].casefold()
         is_share = percent and size <= 1 and (base in SHARES or base.startswith("pass@"))
         decimals = 2 if is_share else 1 if size > 1 and base in ONE_DECIMAL else None
@@ -476,7 +473,8 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
     columns: dict[tuple[str, str], dict[str, Column]] = {}
     for group in groups:
         subset, value = group["subset.column"][0], group["subset.value"][0]
-        place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), _name_subset(subset, value)
+        in_subset = f"{subset}: {value or EMPTY}" if subset else ""
+        place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), in_subset
         column = _build_score_column(group, design, order, styles[group.metric[0]])
         columns.setdefault(place, {})[column.header] = column
     headers = [*dict.fromkeys(header for section in columns.values() for header in section)]
@@ -489,10 +487,6 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
         sections.append(Section(heading, tuple(column.select_rows(rows) for column in all_columns)))
     title = f"Scores of {len(order):,} {noun}s{f' with the baseline {baseline}' if baseline else ''}{on_set}"
     return DocumentTable(title, tuple(sections), tuple(_explain_system_marks(table, groups, design)))
-
-
-def _name_subset(column: str, value: str) -> str:
-    return f"{column}: {value or EMPTY}" if column else ""
 
 
 def _rank_systems(table: Table, baseline: str | None) -> list[str]:
@@ -562,11 +556,8 @@ def explain_group_marks(ranking: SystemRanking) -> str:
 def build_ranking_table(ranking: SystemRanking) -> DocumentTable:
     """Return a table of systems by score, with their letters."""
     systems, header = ranking.systems, GROUPINGS[ranking.grouping].header
-    ranks = [str(s.rank) for s in systems]
-    clusters = [*map(str, ranking.clusters or ([s.cluster for s in systems] if ranking.grouping == "ranks" else []))]
     columns = [
-        *([Column("cluster", clusters)] if clusters and header != "cluster" else []),
-        *([] if ranking.clusters else [Column("rank", ranks)]),
+        *([] if ranking.clusters else [Column("rank", [str(s.rank) for s in systems])]),
         *build_columns(systems, {"system" if ranking.clusters is None else "metric": "system"}),
         Column("score", [format_score(s.score) for s in systems], bold=np.array([s.rank == 1 for s in systems])),
         Column(header, format_groups(ranking), is_name=True),

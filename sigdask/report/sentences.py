@@ -507,17 +507,14 @@ class _Groups:
         parts += [f"{column} {value or EMPTY}"] if column else []
         return f" in {', '.join(parts)}" if parts else ""
 
-    def get(self, row: int) -> Result:
-        """Return the result of a row."""
-        return get_result(self.table, row)
-
     def describe(self, row: int) -> str:
         """Return the verdict of a row as a sentence."""
-        return describe_comparison(self.get(row), self.table.alpha, self.describe_place(row))
+        return describe_comparison(get_result(self.table, row), self.table.alpha, self.describe_place(row))
 
     def describe_lead(self, row: int) -> str:
         """Return how far the better system of a row is ahead, and its p."""
-        return f"{format_lead(self.get(row))}; {format_verdict_p(self.get(row), self.table.alpha)}"
+        r = get_result(self.table, row)
+        return f"{format_lead(r)}; {format_verdict_p(r, self.table.alpha)}"
 
     def split(self, rows: NDArray[np.int64]) -> dict[str, list[int]]:
         """Return the rows by their verdicts: A is better, worse, not significantly different, and so on."""

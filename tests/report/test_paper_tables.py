@@ -224,8 +224,8 @@ def test_more_than_eight_letters_are_ranges_of_ranks():
     assert len({letter for system in ranking.systems for letter in system.letters}) > 8
     assert ranking.grouping == "ranks"
     [[header, *rows]] = parse_tables("".join(markdown.iter_parts([build_ranking_table(ranking)])))
-    assert [text for text, _ in header] == ["cluster", "rank", "system", "score", "possible ranks"]
-    assert [int(row[0][0]) for row in rows] == [s.cluster for s in ranking.systems]
+    assert [text for text, _ in header] == ["rank", "system", "score", "possible ranks"]
+    assert [int(row[0][0]) for row in rows] == [s.rank for s in ranking.systems]
     assert "Ranks range from" in results.cite().text
 
 

@@ -18,7 +18,6 @@ from sigdask.analysis.details import (
     ItemDetails,
     NullDistribution,
     UnitDetails,
-    UnitShares,
 )
 from sigdask.report.comparisons import describe_classical_test
 from sigdask.report.page.frame import PagePart
@@ -88,9 +87,11 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "notes": list(r.warnings),
     }
     if comparison.shares is not None:
-        asked, gold = comparison.field_names
+        own, (asked, gold) = comparison.shares, comparison.field_names
+        bars = None if own.histogram is None else _build_bars(own.histogram)
+        shares = {"counts": [own.n_for_a, own.n_alike, own.n_for_b], "add_up": own.add_up, "bars": bars}
         fields |= {"gold": gold, "asked": asked}
-        fields |= {"unit": r.unit, "shares": _build_shares(comparison.shares), "units": _build_units(comparison, texts)}
+        fields |= {"unit": r.unit, "shares": shares, "units": _build_units(comparison, texts)}
     return fields
 
 
@@ -107,11 +108,6 @@ def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
 def _build_bars(histogram: EqualWidthBars) -> dict[str, Any]:
     counts = {"n": histogram.counts.tolist(), "marked": histogram.marked.tolist()}
     return {"low": histogram.low, "width": histogram.width, **counts}
-
-
-def _build_shares(shares: UnitShares) -> dict[str, Any]:
-    bars = None if shares.histogram is None else _build_bars(shares.histogram)
-    return {"counts": [shares.n_for_a, shares.n_alike, shares.n_for_b], "add_up": shares.add_up, "bars": bars}
 
 
 def _build_units(comparison: ComparisonDetails, texts: dict[str, int]) -> list[list[Any]]:

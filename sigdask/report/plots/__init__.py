@@ -16,7 +16,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import InputError, UnfinishedError, explain_missing
+from sigdask.errors import InputError, explain_missing
+from sigdask.report.files import write_parts
 from sigdask.text import make_printable
 
 if TYPE_CHECKING:
@@ -104,11 +105,11 @@ def set_title(axes: Axes, text: str) -> None:
     axes.set_title(make_printable(text, keep="\n"), parse_math=False)
 
 
-def add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str] | None = None, *, n_columns: int) -> None:
-    """Add a legend with literal names below a figure; the names are by default the labels of the handles."""
+def add_legend(figure: Figure, handles: Sequence[Any], *, n_columns: int) -> None:
+    """Add a legend with the literal labels of the handles below a figure."""
     if not handles:
         return
-    names = [handle.get_label() for handle in handles] if names is None else names
+    names = [handle.get_label() for handle in handles]
     numbers = list(map(str, range(len(names))))  # a label that began with _ would be left out
     legend = figure.legend(handles, numbers, loc="outside lower center", ncols=n_columns)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -173,8 +174,4 @@ def save(figure: Figure, path: str | Path, dpi: int | None = None) -> None:
     UnfinishedError
         The file cannot be written.
     """
-    content = rendered(figure, Path(path).suffix.lower().removeprefix("."), dpi=dpi)
-    try:
-        Path(path).write_bytes(content)
-    except OSError as error:
-        raise UnfinishedError(f"cannot be written ({error.strerror})", file=path) from None
+    write_parts(Path(path), [rendered(figure, Path(path).suffix.lower().removeprefix("."), dpi=dpi)])

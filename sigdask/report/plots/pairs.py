@@ -54,11 +54,6 @@ def get_subject(table: Table) -> tuple[str, ...]:
     return tuple(name for name in get_group_key(table, 0) if name)
 
 
-def _format_title(table: Table) -> str:
-    """Return the title of a figure of these rows."""
-    return ", ".join(get_subject(table))
-
-
 def _describe_score(table: Table) -> str:
     """Return the metric's name, and whether lower is better."""
     return str(table.metric[0]) if table.higher_is_better[0] else f"{table.metric[0]} (lower is better)"
@@ -87,7 +82,9 @@ def forest(table: Table) -> Figure:
     """
     results, note = _select_results(table)
     setting = Setting(results, table.alpha)
-    names, score = _label_rows(results), f"difference of {_describe_score(table)}"
+    a, b = (plots.shorten_names(names, 30) for names in ([r.a for r in results], [r.b for r in results]))
+    names = [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
+    score = f"difference of {_describe_score(table)}"
     if any(get_ends(r) for r in results):
         score += f", {setting.interval_header}s"
     beside = [format_deciding_p(r, table.alpha) for r in results]
@@ -104,7 +101,7 @@ def forest(table: Table) -> Figure:
         if any(r.runs is not None and r.runs.p_value is not None for r in results):
             right += " of these runs; intervals: of the recipes"
         axes.set_xlabel(f"{score}\n(right: {right})", parse_math=False)
-        plots.set_title(axes, f"{_format_title(table)}{note}")
+        plots.set_title(axes, f"{', '.join(get_subject(table))}{note}")
         right_axes = axes.twinx()
         right_axes.set_ylim(axes.get_ylim())
         right_axes.set_yticks(range(len(beside)), labels=beside, parse_math=False, color=plots.INK)
@@ -112,12 +109,6 @@ def forest(table: Table) -> Figure:
         right_axes.spines["left"].set_visible(False)
         plots.add_legend(figure, marks, n_columns=2)
     return figure
-
-
-def _label_rows(results: Sequence[Result]) -> list[str]:
-    """Return the labels of comparisons."""
-    a, b = (plots.shorten_names(names, 30) for names in ([r.a for r in results], [r.b for r in results]))
-    return [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
 
 
 def _plot_differences(axes: Axes, results: Sequence[Result], alpha: float) -> list[Any]:
@@ -167,15 +158,12 @@ def matrix(table: Table) -> Figure:
         axes.imshow(levels, cmap=ListedColormap([SHADES[key] for key in keys]), norm=norm, interpolation="nearest")
         axes.set_xticks(range(n), labels=short_names, parse_math=False, rotation=90)
         axes.set_yticks(range(n), labels=short_names, parse_math=False)
-        axes.set_xticks(np.arange(n + 1) - 0.5, minor=True)
-        axes.set_yticks(np.arange(n + 1) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=0.5)
-        axes.tick_params(which="both", length=0)
+        axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         for mark, shade in (("^", 2), ("v", -2)):
             rows, columns = np.nonzero(levels == shade)
             axes.scatter(columns, rows, s=(36 * SIDE) ** 2, c=plots.INK, marker=mark, linewidths=0)
-        plots.set_title(axes, _format_title(table))
+        plots.set_title(axes, ", ".join(get_subject(table)))
         marks = [_build_handle(k, text, mark) for k, text, mark in ((2, "row better", "^"), (-2, "row worse", "v"))]
         plots.add_legend(figure, [*marks, _build_handle(1, "not significantly different", "s")], n_columns=3)
     return figure
@@ -300,9 +288,6 @@ DRAWN: dict[str, Callable[[Table], Figure]] = {
 """Functions that draw each kind of figure."""
 
 
-MAX_IN_MATRIX = 200
-"""Maximum systems of a matrix."""
-
 MAX_CHARACTERS = 40
 """Maximum characters of each part of a file's name."""
 
@@ -339,8 +324,6 @@ def iter_pictures(table: Table, chosen: Collection[str]) -> Iterator[FigureSpec]
     """Yield the pictures of the chosen kinds that fit each test set, subset and metric of comparisons."""
     for own in (table.take(rows) for rows in group_rows(table)):
         fitting = {*DRAWN} if is_ranked(own) else {"forest"}
-        if is_ranked(own) and len(build_ranking(own).systems) > MAX_IN_MATRIX:
-            fitting.remove("matrix")
         for kind, draw in DRAWN.items():
             if kind in fitting and kind in chosen:
                 yield FigureSpec(kind, get_subject(own), partial(draw, own))
