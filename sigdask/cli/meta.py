@@ -14,7 +14,6 @@ from sigdask import options as declared
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
 from sigdask.cli import declare
 from sigdask.cli.compare import OUTPUT, compare
-from sigdask.cli.streams import log_note
 from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.options import AgreementOptions, check_options, select_options
@@ -76,8 +75,6 @@ def command(**options: Any) -> None:
         raise InputError(f"--format {name}: meta reads only tables and folders of its own format, meta")
     format_ = build_format(options["language_pair"], options["scores"], options["lower"], given)
     shared = {name: value for name, value in options.items() if name not in OWN}
-    if not options["quiet"]:
-        log_note(f"equivalent command: sigdask compare --format {format_} --metric {metric} --unit {unit}")
     human = () if options["human"] is None else (f"gold={options['human']}",)
     read = {"format_": format_, "columns": (*options["columns"], *human), "metrics": (metric,), "unit": (unit,)}
     compare(partial(sort_by_agreement, metric), **{**UNREAD, **shared, **read})

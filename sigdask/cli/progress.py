@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
@@ -30,22 +29,18 @@ class ProgressSteps:
     ----------
     counting : tuple of str
         What a call reports: the step, its unit, and the step after it.
-    doing : str
-        The step that is under way.
-    total : int
-        Amount of its work. 0 if it is not counted.
-    share : float
-        Share of the work that is done. Few trials may take as long as all others.
+    text : str
+        The step that is under way, and how far it is.
+    share : float or None
+        Share of its work that is done, if it is counted. Few trials may take as long as all others.
     """
 
     def __init__(self, show: Callable[[ProgressSteps], None] = lambda _: None) -> None:
         self._show = show
         self._announce = ExtractionLog(log_note, every=math.inf)
         self.counting = ("counting", "trials", "judging")
-        self.doing, self._start = "reading", time.monotonic()
-        self._text = ""
-        self._left: float | None = None
-        self.total, self.share = 0, 0.0
+        self.text = "reading"
+        self.share: float | None = None
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many of the trials are counted."""
@@ -63,7 +58,7 @@ class ProgressSteps:
 
     def show_start(self, total: int, seconds: float, _: int) -> None:
         """Show how long counting is expected to take."""
-        if self.doing != "counting":
+        if self.share is None:
             self.show_trials(0, total, 0.0, seconds)
 
     def _set_step(
@@ -71,23 +66,12 @@ class ProgressSteps:
     ) -> None:
         """Show the progress of a step, or begin the step `then` if this one is complete."""
         if done >= total:
-            doing, total = then, 0
-        if doing != self.doing:
-            self.doing, self._start = doing, time.monotonic()
-        self.total, self._left = total, left
-        self.share = share if share is not None else done / total if total else 0.0
-        self._text = f"{doing}: {done:,} of {total:,} {unit} ({100 * done // max(total, 1)}%)"
+            self.text, self.share = then, None
+        else:
+            time_left = "" if left is None else f", about {format_duration(left)} left"
+            self.text = f"{doing}: {done:,} of {total:,} {unit} ({100 * done // total}%){time_left}"
+            self.share = done / total if share is None else share
         self._show(self)
-
-    def __str__(self) -> str:
-        elapsed = time.monotonic() - self._start
-        if not self.total:
-            return f"{self.doing}, {format_duration(elapsed)} so far"
-        left = elapsed * (1 / self.share - 1) if self._left is None and self.share else self._left
-        if left is None:
-            return self._text
-        text = format_duration(left)
-        return f"{self._text}, {'' if text.startswith('<') else 'about '}{text} left"
 
 
 @contextmanager
@@ -118,7 +102,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
         task = bar.add_task("reading", total=None)
         yield ProgressSteps(
             lambda steps: bar.update(
-                task, description=str(steps), completed=steps.share, total=1 if steps.total else None
+                task, description=steps.text, completed=steps.share or 0, total=None if steps.share is None else 1
             )
         )
 
@@ -144,7 +128,7 @@ def show_analysis(*, quiet: bool) -> Iterator[ProgressSteps]:
 def _log_lines(steps: ProgressSteps, stop: threading.Event) -> None:
     """Log a line of progress every half minute."""
     while not stop.wait(SECONDS_BETWEEN_LINES):
-        log_note(str(steps))
+        log_note(steps.text)
 
 
 def _build_bar() -> Any:
