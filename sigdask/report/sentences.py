@@ -393,12 +393,12 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
 
     Examples
     --------
-    "Within the margin on f1, A against B: not worse."
+    "Within 0.01 on f1, A against B: not worse."
     """
     tested = iter_results(results.table) if results.table.has("margin") else ()
-    for r in islice((r for r in tested if r.margin is not None), MAX_NAMED):
+    for r, margin in islice(((r, r.margin) for r in tested if r.margin is not None), MAX_NAMED):
         place = f"{r.metric}{f' of {r.test_set}' if r.test_set else ''}"
-        yield f"Within the margin on {place}, {r.a} against {r.b}: {describe_shown_margin(r)}."
+        yield f"Within {margin.margin:g} on {place}, {r.a} against {r.b}: {describe_shown_margin(r)}."
 
 
 def describe_shown_margin(r: Result) -> str:
