@@ -11,7 +11,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.metrics.base import Metric
-from sigdask.metrics.extraction.parts import Extraction
+from sigdask.metrics.extraction import Extraction
 
 
 def lengths(systems, gold, *, times=1, log="", refuses="", rests=0.0):

@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from sigdask.cli.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
 from sigdask.errors import UnfinishedError
-from sigdask.metrics.extraction.parts import ExtractionLog, ExtractionProgress
+from sigdask.metrics.extraction import ExtractionLog, ExtractionProgress
 from sigdask.text import format_duration
 
 SECONDS_BETWEEN_LINES = 30.0

@@ -43,12 +43,15 @@ from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.clusters.base import check_driver_versions, get_own_versions, log
 from sigdask.interface import spell
 from sigdask.io import addresses
-from sigdask.metrics.extraction import NO_CACHE, StatisticsSource, extract_statistics, get_user_cache
-from sigdask.metrics.extraction.parts import (
+from sigdask.metrics.extraction import (
+    NO_CACHE,
     ExtractionLog,
     ExtractionPart,
     LocalExtraction,
     ProcessExtraction,
+    StatisticsSource,
+    extract_statistics,
+    get_user_cache,
 )
 from sigdask.metrics.forms import can_send_by_name, iter_functions
 from sigdask.options import SelectionOptions

@@ -11,7 +11,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, get_rounding
 from sigdask.errors import InputError
 from sigdask.interface import spell
-from sigdask.metrics.extraction.parts import Extraction
+from sigdask.metrics.extraction import Extraction
 from sigdask.metrics.forms import Form, Ratios, is_user_function, reduce_by_address
 from sigdask.text import suggest_name
 

@@ -21,7 +21,7 @@ from sigdask.counts.fields import Floats
 from sigdask.errors import InputError, explain_missing
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
-from sigdask.metrics.extraction.parts import Extraction, get_statistics
+from sigdask.metrics.extraction import Extraction, get_statistics
 from sigdask.metrics.forms import MEAN, Form, Formula
 
 MAX_DOCUMENTS = 2**31 - 1

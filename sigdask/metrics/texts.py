@@ -27,7 +27,7 @@ from sigdask.counts.fields import Array
 from sigdask.errors import InputError, explain_missing
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
-from sigdask.metrics.extraction.parts import Extraction, get_statistics, get_version
+from sigdask.metrics.extraction import Extraction, get_statistics, get_version
 from sigdask.metrics.forms import MEAN, Bleu, ChrF, Form, Ratios
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")

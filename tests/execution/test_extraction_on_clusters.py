@@ -11,9 +11,14 @@ from sigdask.errors import ClusterLostError
 from sigdask.execution import run
 from sigdask.execution.clusters import Cluster, connect
 from sigdask.execution.run import ClusterExtraction, count_packed
-from sigdask.metrics import find_metric
-from sigdask.metrics.extraction import StatisticsSource, extract_statistics, parts
-from sigdask.metrics.extraction.parts import ExtractionPart, LocalExtraction, ProcessExtraction
+from sigdask.metrics import extraction, find_metric
+from sigdask.metrics.extraction import (
+    ExtractionPart,
+    LocalExtraction,
+    ProcessExtraction,
+    StatisticsSource,
+    extract_statistics,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +34,12 @@ def want(counts):
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(run, "SHORT_SECONDS", 0.0)
-    monkeypatch.setattr(parts, "PART_SECONDS", 1e-3)
+    monkeypatch.setattr(extraction, "PART_SECONDS", 1e-3)
 
 
 def extract_with(run, counts, want):
-    [extraction] = extract_statistics([(counts, list(map(find_metric, want)))], StatisticsSource(run=run))
-    return {name: find_metric(name).bind(extraction.counts).own for name in want}
+    [extracted] = extract_statistics([(counts, list(map(find_metric, want)))], StatisticsSource(run=run))
+    return {name: find_metric(name).bind(extracted.counts).own for name in want}
 
 
 def are_equal(arrays, want):

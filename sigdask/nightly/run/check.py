@@ -13,8 +13,13 @@ from sigdask.counts import Counts
 from sigdask.execution.run import ClusterExtraction
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
-from sigdask.metrics.extraction import StatisticsSource, extract_statistics, get_user_cache
-from sigdask.metrics.extraction.parts import ExtractionLog, ProgressCallback
+from sigdask.metrics.extraction import (
+    ExtractionLog,
+    ProgressCallback,
+    StatisticsSource,
+    extract_statistics,
+    get_user_cache,
+)
 from sigdask.nightly.gate.rules import NotWorse, covers_metric
 from sigdask.nightly.gate.verdicts import check_direction
 from sigdask.nightly.plan import Plan, TestSet

@@ -20,8 +20,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import ClusterExtraction, Progress
 from sigdask.interface import use_interface
-from sigdask.metrics.extraction import StatisticsSource, get_user_cache
-from sigdask.metrics.extraction.parts import ExtractionLog
+from sigdask.metrics.extraction import ExtractionLog, StatisticsSource, get_user_cache
 from sigdask.nightly.gate.rules import GateVerdict
 from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site

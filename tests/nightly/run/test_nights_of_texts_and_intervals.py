@@ -9,7 +9,7 @@ from nights import write_plan
 from sigdask.api import compare_all
 from sigdask.execution import run as execution
 from sigdask.formats import Options, read
-from sigdask.metrics.extraction import parts
+from sigdask.metrics import extraction
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.run.check import check_plan_data
@@ -37,7 +37,7 @@ def night(tmp_path, monkeypatch):
     """Return a function that runs a plan of three systems and extracts in processes."""
     monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(execution, "SHORT_SECONDS", 0.0)
-    monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
+    monkeypatch.setattr(extraction, "PART_SECONDS", 1e-2)
     counts = build_texts(60, 3)
     for name, outputs in zip(counts.systems, counts.outputs.systems, strict=True):
         (tmp_path / f"{name}.out").write_text("\n".join(outputs) + "\n", encoding="utf-8")
