@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import NDArray
 
@@ -26,21 +26,14 @@ from sigdask.io import as_path
 from sigdask.metrics import takes_numbers, takes_texts
 from sigdask.options import (
     OPTIONS,
-    Adjust,
-    AgreementGroup,
-    AgreementOptions,
     Align,
-    Alternative,
-    IntervalKind,
-    Level,
-    Method,
+    ComparisonOptions,
+    MetaOptions,
     Missing,
-    Permute,
     SelectionOptions,
-    Statistic,
     check_options,
     fill_options,
-    list_options,
+    show_options,
 )
 from sigdask.report.presentable import Results, convert_results
 from sigdask.report.sentences import build_verdict
@@ -155,6 +148,7 @@ def read(
     return formats.read(*systems, gold=gold, format=format, options=options)
 
 
+@show_options(ComparisonOptions)
 def compare(
     a: Sequence[Any] | NDArray[Any],
     b: Sequence[Any] | NDArray[Any] | None = None,
@@ -165,23 +159,7 @@ def compare(
     ids: Sequence[str] | None = None,
     units: Sequence[str] | None = None,
     missing: Missing | None = None,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    exact_limit: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    tests: str | Sequence[str] | None = None,
-    interval: IntervalKind | None = None,
-    confidence: float = 0.95,
-    resamples: int | None = None,
-    margin: float | None = None,
-    second_run: bool = True,
-    beside: bool = True,
-    cluster: Any = "auto",
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cache: bool = True,
+    **options: Unpack[ComparisonOptions],
 ) -> Result:
     """Compare two systems given as sequences: scores, labels, numbers or texts. `compare_all` takes data frames.
 
@@ -267,7 +245,7 @@ def compare(
     >>> compare(new, old, gold=references, metric="WER", names=["new", "old"])
     Result(new - old, WER 0.2222 - 0.7778 = -0.5556, p = 1)
     """
-    arguments = locals()
+    check_options(ComparisonOptions, options)
     if b is None:
         raise TypeError(
             "compare takes two sequences, a and b; for a data frame, or a mapping or array of all systems, write "
@@ -283,19 +261,10 @@ def compare(
         if missing is not None:
             raise TypeError("missing= is for scores; with gold= all outputs must be there")
         counts = _build_gold_counts(systems, gold, [metric] if metric else [], ids=ids, groups=groups)
-    chosen = {
-        "metrics": [metric or ("mean" if gold is None else "accuracy")],
-        "unit": "item" if units is None else "unit",
-    }
-    results = compare_with_options([counts], _fill_selection(arguments | chosen))
+    metrics, unit = [metric or ("mean" if gold is None else "accuracy")], "item" if units is None else "unit"
+    results = compare_with_options([counts], {**options, "metrics": metrics, "unit": unit})
     notes = [note for note in results.notes if note.kind in {"scope", "reading"}]
     return replace(results[0], notes=(*results[0].notes, *notes)) if notes else results[0]
-
-
-def _fill_selection(arguments: Mapping[str, Any]) -> SelectionOptions:
-    """Return the options of a comparison among a function's arguments, checked, with defaults for the others."""
-    given = {name: arguments[name] for name in OPTIONS if name in arguments}
-    return fill_options(SelectionOptions, given)
 
 
 def _build_score_counts(
@@ -332,16 +301,11 @@ def _build_gold_counts(
     return Counts.from_labels(known, labels, warnings=warnings, **shared)
 
 
+@show_options(SelectionOptions)
 def compare_all(
     data: Counts | Any,
     *,
     gold: Sequence[Any] | NDArray[Any] | None = None,
-    metrics: str | Sequence[AnyMetric] | AnyMetric | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    baseline: str | None = None,
-    unit: str | Sequence[str] | None = None,
-    by: str | None = None,
-    together: bool = False,
     names: Sequence[str] | None = None,
     ids: str | Sequence[str] | None = None,
     groups: str | Sequence[str] | Mapping[str, Sequence[str]] | None = None,
@@ -350,24 +314,7 @@ def compare_all(
     ignore: Sequence[str] = (),
     missing: Missing | None = None,
     name: str = "",
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    exact_limit: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    adjust: Adjust | None = None,
-    tests: str | Sequence[str] | None = None,
-    interval: IntervalKind | None = None,
-    confidence: float = 0.95,
-    resamples: int | None = None,
-    margin: float | None = None,
-    second_run: bool = True,
-    beside: bool = True,
-    cluster: Any = "auto",
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cache: bool = True,
+    **options: Unpack[SelectionOptions],
 ) -> Results:
     """Compare any number of systems by any number of metrics, on the same random swaps.
 
@@ -527,24 +474,19 @@ def compare_all(
     >>> [r.metric for r in compare_all(texts, gold=["The cat sat.", "It is raining."], metrics=["BLEU", "chrF"])]
     ['BLEU', 'chrF']
     """
-    arguments = locals()
-    options = _fill_selection(arguments)  # a wrong one before data are read
+    reading: dict[str, Any] = {
+        "gold": gold, "names": names, "ids": ids, "groups": groups, "columns": columns, "ignore": ignore,
+        "missing": missing, "name": name, "format": "" if format == "auto" else format,
+    }  # fmt: skip
+    chosen = fill_options(SelectionOptions, options)  # a wrong one before data are read
     if not isinstance(data, Counts):
+        metrics, unit = chosen["metrics"], chosen["unit"]
         listed = metrics if isinstance(metrics, list | tuple) else [metrics] if metrics is not None else []
         levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
-        data = _build_counts(
-            data, gold=gold, names=names, ids=ids, groups=groups, columns=columns, format=format, ignore=ignore,
-            missing=missing, name=name, metrics=listed, further_groups=[*levels, by],
-        )  # fmt: skip
-        return compare_with_options([data], options)
-    given = {**arguments, "format": None if format == "auto" else format}
-    if wrong := next((option for option in _READING if given[option] is not None and len(given[option])), None):
-        raise TypeError(f"{wrong}= is for data frames and mappings, but these are Counts; give it to sigdask.read")
-    return compare_with_options([data], options)
-
-
-_READING = ("gold", "names", "ids", "groups", "columns", "format", "ignore", "missing", "name")
-"""Arguments of `compare_all` that say how data in memory are read."""
+        data = _build_counts(data, metrics=listed, further_groups=[*levels, chosen["by"]], **reading)
+    elif option := next((key for key, value in reading.items() if value is not None and len(value)), None):
+        raise TypeError(f"{option}= is for data frames and mappings, but these are Counts; give it to sigdask.read")
+    return compare_with_options([data], chosen)
 
 
 def _build_counts(
@@ -555,7 +497,7 @@ def _build_counts(
     ids: str | Sequence[str] | None = None,
     groups: Any = None,
     columns: Mapping[str, str] | None = None,
-    format: str = "auto",  # noqa: A002
+    format: str = "",  # noqa: A002
     ignore: Sequence[str] = (),
     missing: Missing | None = None,
     name: str = "",
@@ -566,7 +508,7 @@ def _build_counts(
     if gold is not None:
         if not isinstance(data, Mapping):
             raise TypeError("gold= is for a mapping of systems; of a data frame name it by columns={'gold': NAME}")
-        if columns or format != "auto" or ignore or missing or names:
+        if columns or format not in {"", "auto"} or ignore or missing or names:
             raise TypeError("gold= goes with a mapping of systems alone; leave out how a data frame is read")
         systems = {str(system): column for system, column in data.items()}
         return _build_gold_counts(systems, gold, metrics, ids=ids, groups=groups, name=name)
@@ -580,7 +522,7 @@ def _build_counts(
         groups=groups,
         names=names,
         metrics=[metric for metric in metrics if isinstance(metric, str)],
-        format=format,
+        format=format or "auto",
         columns=columns,
         ignore=ignore,
         missing=missing,
@@ -588,33 +530,10 @@ def _build_counts(
     )
 
 
+@show_options(SelectionOptions)
 def compare_sets(
     test_sets: Sequence[Counts | Any],
-    *,
-    metrics: str | Sequence[AnyMetric] | AnyMetric | None = None,
-    pairs: Sequence[tuple[str, str]] | None = None,
-    baseline: str | None = None,
-    unit: str | Sequence[str] | None = None,
-    by: str | None = None,
-    together: bool = False,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    exact_limit: float | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    adjust: Adjust | None = None,
-    tests: str | Sequence[str] | None = None,
-    interval: IntervalKind | None = None,
-    confidence: float = 0.95,
-    resamples: int | None = None,
-    margin: float | None = None,
-    second_run: bool = True,
-    beside: bool = True,
-    cluster: Any = "auto",
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    cache: bool = True,
+    **options: Unpack[SelectionOptions],
 ) -> Results:
     """Compare systems on several test sets, judged as one family.
 
@@ -692,18 +611,12 @@ def compare_sets(
     >>> [(r.test_set, r.p_value) for r in compare_sets([news, law], interval="none")]
     [('news', 0.25), ('law', 0.5)]
     """
-    return compare_with_options(test_sets, _fill_selection(locals()))
+    return compare_with_options(test_sets, options)
 
 
+@show_options(MetaOptions)
 def meta(
     *files: Path | str,
-    statistic: Statistic = "pearson",
-    level: Level | None = None,
-    group: AgreementGroup = "none",
-    undefined: Literal["omit", "zero"] = "omit",
-    permute: Permute = "scores",
-    threshold: float | None = None,
-    signs: int = 1000,
     columns: Mapping[str, str] | None = None,
     ignore: Sequence[str] = (),
     language_pair: str | None = None,
@@ -712,19 +625,7 @@ def meta(
     name: str = "",
     pairs: Sequence[tuple[str, str]] | None = None,
     baseline: str | None = None,
-    alternative: Alternative = "two-sided",
-    method: Method = "auto",
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    adjust: Adjust | None = None,
-    interval: IntervalKind | None = None,
-    confidence: float = 0.95,
-    resamples: int | None = None,
-    second_run: bool = True,
-    cluster: Any = "auto",
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[MetaOptions],
 ) -> Results:
     """Compare evaluation metrics by their agreement with human judgements, as `sigdask meta` does.
 
@@ -762,9 +663,10 @@ def meta(
         Metrics to compare, by default all pairs.
     baseline : str, optional
         Compare all other metrics only with this one.
-    alternative, method, trials, seed, alpha, adjust, interval, confidence, resamples, second_run
+    alternative, method, exact_limit, trials, seed, alpha, adjust, tests, interval, confidence, resamples, margin, \
+    second_run, beside
         The test, as in `compare_all`.
-    cluster, workers, progress
+    cluster, workers, progress, cache
         Where trials are counted, as in `compare_all`.
 
     Returns
@@ -784,16 +686,16 @@ def meta(
     >>> meta("scores.tsv", statistic="kendall")[0].p_value  # doctest: +SKIP
     0.031
     """
-    arguments = locals()
-    check_options(AgreementOptions, {key: arguments[key] for key in list_options(AgreementOptions)})
-    metric, unit = name_metric(arguments), find_unit(arguments)
-    options = _fill_selection(arguments | {"metrics": [metric], "unit": unit})
+    chosen = fill_options(MetaOptions, options)
+    metric, unit = name_metric(chosen), find_unit(chosen)
+    shared = {key: value for key, value in chosen.items() if key in OPTIONS}
     format_ = build_format(language_pair, scores, lower)
     counts = read(*files, format=format_, columns=columns, ignore=ignore, metrics=[metric], name=name)
-    return compare_with_options([sort_by_agreement(metric, counts)], options)
+    selected = {**shared, "metrics": [metric], "unit": unit, "pairs": pairs, "baseline": baseline}
+    return compare_with_options([sort_by_agreement(metric, counts)], selected)
 
 
-def compare_with_options(test_sets: Sequence[Counts | Any], options: SelectionOptions) -> Results:
+def compare_with_options(test_sets: Sequence[Counts | Any], options: Any) -> Results:
     """Return all comparisons of some test sets with options in a mapping, as `compare_sets` does."""
     all_options = fill_options(SelectionOptions, options)
     return _compute_results(_build_study(test_sets, all_options), all_options)

@@ -7,6 +7,7 @@ imported, so that commands print their help at once.
 
 from __future__ import annotations
 
+import inspect
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -385,8 +386,8 @@ def find_unused_options(values: Mapping[str, Any]) -> list[Option]:
     return [o for o in NOTED_OPTIONS.values() if values.get(o.name) not in (None, o.default) and o.is_idle(values)]
 
 
-class ComparisonOptions(TestOptions, FamilyOptions, RunOptions, total=False):
-    """Options of all comparisons, as typed keyword arguments of `compare`."""
+class ComparisonOptions(TestOptions, RunOptions, total=False):
+    """Options of each comparison, as typed keyword arguments of `compare`."""
 
     beside: Annotated[
         bool,
@@ -408,7 +409,7 @@ class ChoiceOptions(TypedDict, total=False):
     by: Annotated[str | None, Option("Compare within each value of a column.", metavar="COLUMN")]
 
 
-class SelectionOptions(ComparisonOptions, ChoiceOptions, total=False):
+class SelectionOptions(ChoiceOptions, ComparisonOptions, FamilyOptions, total=False):
     """Options of comparisons and of what is compared, as keyword arguments of `compare_all` and `compare_sets`."""
 
     unit: Unit
@@ -468,6 +469,10 @@ class AgreementOptions(TypedDict, total=False):
     signs: Annotated[
         int, Option("Number of random sign flips for each p-value of spa.", 1000, least=1, most=10**6, metavar="N")
     ]
+
+
+class MetaOptions(AgreementOptions, ComparisonOptions, FamilyOptions, total=False):
+    """Options of comparisons of metrics, as typed keyword arguments of `meta`."""
 
 
 class LabelTestOptions(TypedDict, total=False):
@@ -737,6 +742,22 @@ class CandidateFileOptions(TypedDict, total=False):
 
 
 Declaration = TypeVar("Declaration")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def show_options(declaration: type) -> Callable[[Function], Function]:
+    """Return a decorator that shows options with their defaults in a function's signature, in place of `**options`."""
+
+    def show(function: Function) -> Function:
+        hints, own = get_type_hints(declaration), inspect.signature(function)
+        parameters = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        for name, option in list_options(declaration).items():
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(name, kind, default=option.default, annotation=hints[name]))
+        function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return show
 
 
 def fill_options(declaration: type[Declaration], values: Mapping[str, Any]) -> Declaration:

@@ -14,6 +14,7 @@ from sigdask.options import (
     READING_OPTIONS,
     ComparisonOptions,
     IndependenceOptions,
+    MetaOptions,
     PowerOptions,
     RankingOptions,
     SelectionOptions,
@@ -184,11 +185,12 @@ def test_what_is_not_given_is_the_default_and_what_is_wrong_is_refused():
 @pytest.mark.parametrize(
     ("name", "declaration", "left_out"),
     [
-        ("compare_all", SelectionOptions, {"stop"}),
-        ("compare_sets", SelectionOptions, {"stop"}),
-        ("compare", ComparisonOptions, {"stop", "adjust"}),
+        ("compare_all", SelectionOptions, set()),
+        ("compare_sets", SelectionOptions, set()),
+        ("compare", ComparisonOptions, set()),
         ("power", PowerOptions, set()),
         ("independence", IndependenceOptions, {"adjust"}),
+        ("meta", MetaOptions, set()),
         ("rankings", RankingOptions, set()),
     ],
 )
