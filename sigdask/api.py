@@ -129,8 +129,8 @@ def read(
         if wrong := next((option for option, value in for_files.items() if value), None):
             raise TypeError(f"{wrong}= is for files; leave it out for data in memory")
         return _build_counts(
-            systems[0], format=format, columns=columns, groups=groups, ignore=ignore, missing=missing,
-            metrics=metrics, name=name,
+            systems[0], metrics, format=format, columns=columns, groups=groups, ignore=ignore, missing=missing,
+            name=name,
         )  # fmt: skip
     options = formats.Options(
         columns=dict(columns or {}),
@@ -483,7 +483,7 @@ def compare_all(
         metrics, unit = chosen["metrics"], chosen["unit"]
         listed = metrics if isinstance(metrics, list | tuple) else [metrics] if metrics is not None else []
         levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
-        data = _build_counts(data, metrics=listed, further_groups=[*levels, chosen["by"]], **reading)
+        data = _build_counts(data, listed, [*levels, chosen["by"]], **reading)
     elif option := next((key for key, value in reading.items() if value is not None and len(value)), None):
         raise TypeError(f"{option}= is for data frames and mappings, but these are Counts; give it to sigdask.read")
     return compare_with_options([data], chosen)
@@ -491,42 +491,31 @@ def compare_all(
 
 def _build_counts(
     data: Any,
+    metrics: Sequence[Any],
+    further_groups: Sequence[str | None] = (),
     *,
     gold: Any = None,
-    names: Sequence[str] | None = None,
-    ids: str | Sequence[str] | None = None,
+    ids: Any = None,
     groups: Any = None,
-    columns: Mapping[str, str] | None = None,
-    format: str = "",  # noqa: A002
-    ignore: Sequence[str] = (),
-    missing: Missing | None = None,
     name: str = "",
-    metrics: Sequence[Any] = (),
-    further_groups: Sequence[str | None] = (),
+    **layout: Any,
 ) -> Counts:
     """Return the counts of a data frame, mapping or array of all systems."""
     if gold is not None:
         if not isinstance(data, Mapping):
             raise TypeError("gold= is for a mapping of systems; of a data frame name it by columns={'gold': NAME}")
-        if columns or format not in {"", "auto"} or ignore or missing or names:
+        if any(layout.values()):
             raise TypeError("gold= goes with a mapping of systems alone; leave out how a data frame is read")
         systems = {str(system): column for system, column in data.items()}
         return _build_gold_counts(systems, gold, metrics, ids=ids, groups=groups, name=name)
     frame, index = move_index(data)
     if not isinstance(groups, Mapping):
         named = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        groups = list_group_columns((*named, *further_groups), columns or {})
+        groups = list_group_columns((*named, *further_groups), layout["columns"] or {})
+    named_metrics = [metric for metric in metrics if isinstance(metric, str)]
+    layout["format"] = layout["format"] or "auto"
     return as_counts(
-        frame,
-        ids=index if ids is None else ids,
-        groups=groups,
-        names=names,
-        metrics=[metric for metric in metrics if isinstance(metric, str)],
-        format=format or "auto",
-        columns=columns,
-        ignore=ignore,
-        missing=missing,
-        name=name,
+        frame, ids=index if ids is None else ids, groups=groups, metrics=named_metrics, name=name, **layout
     )
 
 

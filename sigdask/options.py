@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from numbers import Real
 from typing import (
     Annotated,
@@ -149,29 +150,15 @@ def list_options(declaration: Any) -> Mapping[str, Option]:
     ('two-sided', 'greater', 'less')
     """
     hints = get_type_hints(declaration, include_extras=True)
-    return {
-        name: replace(option, name=name, choices=_list_choices(hint), kind=_find_kind(hint))
-        for name, hint in hints.items()
-        for option in getattr(hint, "__metadata__", ())
-    }
+    return {name: _complete_option(name, *get_args(hint)) for name, hint in hints.items()}
 
 
-def _find_kind(hint: Any) -> type:
-    """Return the numeric or Boolean type that an annotation allows in addition to None, or object for other types."""
-    kinds = {*get_args(get_args(hint)[0])} - {type(None)} or {get_args(hint)[0]}
-    return next((kind for kind in (bool, int, float) if kinds == {kind}), object)
-
-
-def _list_choices(hint: Any) -> tuple[str, ...]:
-    """Return the values that a type annotation with a Literal allows; empty if it contains no Literal."""
-    origin = get_origin(hint)
-    if origin is Literal:
-        return get_args(hint)
-    if origin is Annotated:
-        return _list_choices(get_args(hint)[0])
-    if origin in {Union, types.UnionType}:
-        return tuple(word for part in get_args(hint) for word in _list_choices(part))
-    return ()
+def _complete_option(name: str, hint: Any, option: Option) -> Option:
+    """Return an option with its name, and with its choices and the kind of its value by its type annotation."""
+    members = get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
+    kinds = [kind for kind in members if kind is not type(None)]
+    choices = tuple(chain.from_iterable(get_args(kind) for kind in kinds if get_origin(kind) is Literal))
+    return replace(option, name=name, choices=choices, kind=kinds[0] if kinds in ([bool], [int], [float]) else object)
 
 
 MATCHED_TESTS = {
@@ -674,21 +661,14 @@ class RankingChoiceOptions(TypedDict, total=False):
             metavar="N,N|START:STOP:STEP",
         ),
     ]
-    pairs: Annotated[
-        Sequence[tuple[str, str]] | None,
-        Option("Measures to compare.", otherwise="all pairs", metavar="A B", repeats=True),
-    ]
-    baseline: Annotated[
-        str | None, Option("Compare every other measure only with this one, which becomes B.", metavar="MEASURE")
-    ]
+    pairs: Pairs
+    baseline: Baseline
 
 
 class RankingTestOptions(TypedDict, total=False):
     """The tests of differences between measures."""
 
-    trials: Annotated[
-        int, Option("Number of random swaps of ranks.", 10_000, least=1, most=MAX_STREAM_TRIALS, metavar="N")
-    ]
+    trials: Annotated[int, TrialsOption("Number of random swaps of ranks.", 10_000)]
     seed: Seed
     alpha: Alpha
     confidence: Annotated[float, Option("Confidence level of the intervals.", 0.95, above=0, below=1)]
