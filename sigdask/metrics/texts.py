@@ -1,8 +1,7 @@
 """Metrics of texts with references: segments are counted, and the sums of the counts are scored.
 
 For BLEU, chrF, chrF++ and TER the sums are sacrebleu's sufficient statistics, and the score of a sum is its corpus
-score. If there is one reference, n-grams are counted here, otherwise by sacrebleu. For WER and CER the sums are jiwer's
-errors and the lengths of references.
+score. For WER and CER the sums are jiwer's errors and the lengths of references.
 
 References
 ----------
@@ -66,23 +65,20 @@ def ter(spec: Spec) -> Metric:
 
 
 def _build_metric(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool) -> Metric:
-    bind = partial(_bind, name, scorer, options, form, higher_is_better)
-    return Metric(name, bind, _build_extraction(scorer, options))
-
-
-def _build_extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
     extraction = Extraction("segments", count_segments, {"scorer": scorer, **options}, PACKAGES)
-    return replace(extraction, power=2, block=TER_BLOCK) if scorer == "TER" else extraction
+    if scorer == "TER":
+        extraction = replace(extraction, power=2, block=TER_BLOCK)
+    return Metric(name, partial(_bind, name, extraction, form, higher_is_better), extraction)
 
 
-def _bind(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher: bool, counts: Counts) -> BoundMetric:
+def _bind(name: str, extraction: Extraction, form: Form, higher_is_better: bool, counts: Counts) -> BoundMetric:
     _, gold = get_texts(name, counts)
-    statistics = get_statistics(_build_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
-    fields = tuple(f"{name}#{k}" for k in range(statistics.shape[2]))
-    own_fields = {field: statistics[:, :, k] for k, field in enumerate(fields)}
+    statistics = get_statistics(extraction, counts)  # (n_items, n_systems, n_fields)
+    own_fields = {f"{name}#{k}": statistics[:, :, k] for k in range(statistics.shape[2])}
     patterns = {tuple(None if text is None else "" for text in texts) for texts in gold}
-    tool = _build_scorer(scorer, options, [list(stream) for stream in zip(*patterns, strict=True)])
-    return BoundMetric(name, fields, form, higher, own_fields, str(tool.get_signature().format()))
+    references = [list(stream) for stream in zip(*patterns, strict=True)]
+    signature = str(_build_scorer(references=references, **extraction.options).get_signature().format())
+    return BoundMetric(name, tuple(own_fields), form, higher_is_better, own_fields, signature)
 
 
 def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str, **options: Any) -> list[Array]:
@@ -94,56 +90,12 @@ def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str
         sacrebleu, or a package that its tokenizer needs, is not installed.
     """
     references = [list(stream) for stream in zip(*gold, strict=True)]
-    if len(references) == 1 and scorer != "TER":
-        tool = _build_scorer(scorer, options, [[]])
-        return [_count_ngrams(tool, outputs, references[0]) for outputs in systems]
     # the statistics have no public name in sacrebleu; its own paired tests take them from here
-    extract_statistics = _build_scorer(scorer, options, references)._extract_corpus_statistics  # noqa: SLF001
+    extract_statistics = _build_scorer(scorer, references, **options)._extract_corpus_statistics  # noqa: SLF001
     return [
         _round_statistics(scorer, np.array(extract_statistics(outputs, None), np.float64), len(references))
         for outputs in systems
     ]
-
-
-def _count_ngrams(tool: Any, outputs: list[str], references: list[str]) -> Array:
-    """Return the statistics that sacrebleu's BLEU or CHRF has for one reference, in less time than sacrebleu needs."""
-    lines = [tool._preprocess_segment(line) for line in (*outputs, *references)]  # noqa: SLF001
-    words = [line.split() for line in lines]
-    if hasattr(tool, "max_ngram_order"):  # BLEU
-        totals, shared = _match_ngrams(words, tool.max_ngram_order)
-        return np.hstack([totals[:, :, 0].T, shared, totals[0]])
-    orders = [_match_ngrams(["".join(line) for line in words], tool.char_order)]
-    if tool.word_order:
-        orders.append(_match_ngrams([tool._remove_punctuation(line) for line in lines], tool.word_order))  # noqa: SLF001
-    (own, gold), shared = (np.concatenate(arrays, axis=-1) for arrays in zip(*orders, strict=True))
-    return np.stack([own * (gold > 0), gold, shared], axis=2).reshape(len(outputs), -1)
-
-
-def _match_ngrams(sequences: Sequence[Sequence[str]], max_order: int) -> tuple[Array, Array]:
-    """Return numbers of n-grams in outputs and in references, and how many they share, by item and order.
-
-    Parameters
-    ----------
-    sequences : sequence of sequences of str
-        Outputs, then their references.
-    max_order : int
-        Largest n.
-    """
-    n_items, lengths = len(sequences) // 2, np.array([len(sequence) for sequence in sequences])
-    numbers: dict[str, int] = {}
-    symbols = np.array([numbers.setdefault(s, len(numbers)) for sequence in sequences for s in sequence], np.int64)
-    text, end = (np.repeat(values, lengths) for values in (np.arange(2 * n_items), np.cumsum(lengths)))
-    items, starts, shared = text % n_items, np.arange(len(symbols)), np.zeros((n_items, max_order), np.int64)
-    ngrams = items.copy()  # a number for each item and n-gram, at the place where it starts
-    for k in range(max_order):
-        starts = starts[starts + k < end[starts]]
-        distinct, ngrams[starts] = np.unique(ngrams[starts] * len(numbers) + symbols[starts + k], return_inverse=True)
-        counts = np.bincount(2 * ngrams[starts] + (text[starts] >= n_items), minlength=2 * len(distinct))
-        item_of_ngram = np.empty(len(distinct), np.int64)
-        item_of_ngram[ngrams[starts]] = items[starts]
-        np.add.at(shared[:, k], item_of_ngram, counts.reshape(-1, 2).min(axis=1))
-    totals = np.maximum(lengths.reshape(2, n_items, 1) - np.arange(max_order), 0)
-    return totals, shared
 
 
 def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Array:
@@ -159,7 +111,7 @@ def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Arra
     return rounded.astype(np.int64)
 
 
-def _build_scorer(scorer: str, options: Mapping[str, Any], references: list[list[str]]) -> Any:
+def _build_scorer(scorer: str, references: list[list[str]], **options: Any) -> Any:
     with explain_missing("sacrebleu", "mt", scorer):
         from sacrebleu import metrics
     try:
@@ -168,33 +120,25 @@ def _build_scorer(scorer: str, options: Mapping[str, Any], references: list[list
         raise InputError(f"{scorer} with {options}: sacrebleu refuses these options ({error})") from None
 
 
-ALIGNED_BLOCK = 4096
-"""Utterances aligned at a time. Alignments need much memory."""
-
-
 UNITS = {"WER": "words", "CER": "characters"}
 """Units of errors. Spaces between words count as characters."""
 
 
 def error_rate(spec: Spec) -> Metric:
     """Return the metric word or character error rate: errors / reference units (lowercase=0|1, punctuation=1|0)."""
-    unit = UNITS[spec.base]
     spec.check_options("lowercase", "punctuation")
-    lowercase, punctuation = spec.get_flag("lowercase"), spec.get_flag("punctuation", default=True)
-    bind = partial(_bind_errors, spec.name, unit, lowercase, punctuation)
-    return Metric(spec.name, bind, _build_error_extraction(spec.name, unit, lowercase, punctuation))
+    options = {
+        "name": spec.name, "unit": UNITS[spec.base], "lowercase": spec.get_flag("lowercase"),
+        "punctuation": spec.get_flag("punctuation", default=True),
+    }  # fmt: skip
+    extraction = Extraction("errors", count_errors, options, ("jiwer", "rapidfuzz"))
+    return Metric(spec.name, partial(_bind_errors, spec.name, extraction), extraction)
 
 
-def _build_error_extraction(name: str, unit: str, lowercase: bool, punctuation: bool) -> Extraction:
-    options = {"name": name, "unit": unit, "lowercase": lowercase, "punctuation": punctuation}
-    return Extraction("errors", count_errors, options, ("jiwer", "rapidfuzz"))
-
-
-def _bind_errors(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Counts) -> BoundMetric:
+def _bind_errors(name: str, extraction: Extraction, counts: Counts) -> BoundMetric:
     get_texts(name, counts)
-    errors, lengths = np.moveaxis(
-        get_statistics(_build_error_extraction(name, unit, lowercase, punctuation), counts), 2, 0
-    )
+    unit, options = extraction.options["unit"], extraction.options
+    errors, lengths = np.moveaxis(get_statistics(extraction, counts), 2, 0)
     lengths = lengths[:, :1]  # of the references, which all systems share
     if not lengths.any():
         raise InputError(
@@ -203,8 +147,8 @@ def _bind_errors(name: str, unit: str, lowercase: bool, punctuation: bool, count
         )
     own_fields = {f"{name}#errors": errors, f"{name}#{unit}": lengths}
     signature = (
-        f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
-        f"|jiwer:{get_version('jiwer')}"
+        f"case:{'lc' if options['lowercase'] else 'mixed'}|punct:{'kept' if options['punctuation'] else 'removed'}"
+        f"|unit:{unit}|jiwer:{get_version('jiwer')}"
     )
     return BoundMetric(name, tuple(own_fields), MEAN, False, own_fields, signature)
 
@@ -220,24 +164,14 @@ def count_errors(
         )
     with explain_missing("jiwer", "asr", "an error rate of transcripts"):
         import jiwer
+        from rapidfuzz.distance import Levenshtein  # with which jiwer aligns
     normalizers = [jiwer.ToLowerCase()] if lowercase else []
     normalizers += [] if punctuation else [jiwer.RemovePunctuation()]
-    align = jiwer.process_words if unit == "words" else jiwer.process_characters
     default_transforms = (jiwer.wer_default if unit == "words" else jiwer.cer_default).transforms
     transform = jiwer.Compose([*normalizers, *default_transforms])
-    lengths = [[len(transform(reference)[0])] for (reference,) in gold]
-    statistics = [np.array([[0, *length] for length in lengths], np.int64).reshape(-1, 2) for _ in systems]
-    for outputs, counted in zip(systems, statistics, strict=True):
-        for start in range(0, len(gold), ALIGNED_BLOCK):
-            block = slice(start, start + ALIGNED_BLOCK)
-            references = [reference for (reference,) in gold[block]]
-            output = align(references, list(outputs[block]), transform, transform)
-            counted[block, 0] = [sum(map(_count_chunk_errors, chunks)) for chunks in output.alignments]
-    return statistics
-
-
-def _count_chunk_errors(chunk: Any) -> int:
-    """Return the number of errors in one chunk of an alignment."""
-    if chunk.type == "equal":
-        return 0
-    return int(max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx))
+    units = [transform(reference)[0] for (reference,) in gold]
+    pairs = [zip(units, (transform(output)[0] for output in outputs), strict=True) for outputs in systems]
+    return [
+        np.array([[Levenshtein.distance(*pair), len(pair[0])] for pair in of_system], np.int64).reshape(-1, 2)
+        for of_system in pairs
+    ]
