@@ -639,7 +639,7 @@ LONG_SECONDS = 60.0
 CountedParts = Iterator[tuple[int, list[Array]]]
 
 
-class ClusterExtraction:
+class ClusterExtraction(LocalExtraction):
     """An executor that counts the parts of an extraction on the cluster of a run.
 
     Parameters

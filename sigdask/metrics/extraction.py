@@ -24,6 +24,7 @@ import logging
 import os
 import pickle
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import orjson
@@ -154,43 +155,28 @@ def _join_digests(*digests: str) -> str:
     return _digest(" ".join(digests).encode())
 
 
-CACHE_VARIABLE = "SIGDASK_CACHE"
-OFF_VALUES = ("off", "none", "0")
-
 MAX_BYTES = 2**30
-"""Maximum bytes of all entries. Beyond it, those unused for the longest time are removed."""
+"""Maximum bytes of all entries."""
 
 
-class ExtractionCache(Protocol):
-    """A store of bytes by key, which may drop entries at any time."""
-
-    def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored bytes of these keys; keys that are not stored are left out."""
-        ...
-
-    def put(self, entries: Mapping[str, bytes]) -> None:
-        """Store entries, replacing existing ones."""
-        ...
-
-
-class NoCache:
-    """A cache that stores nothing."""
+class ExtractionCache:
+    """A store of bytes by key, which may drop entries at any time; this one stores nothing."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:  # noqa: ARG002
-        """Return an empty mapping: no key is stored."""
+        """Return the stored bytes of these keys; keys that are not stored are left out."""
         return {}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Discard the entries."""
+        """Store entries, replacing existing ones."""
 
 
-NO_CACHE = NoCache()
+NO_CACHE = ExtractionCache()
 
 
 def get_user_cache() -> ExtractionCache:
     """Return the user's cache: at $SIGDASK_CACHE ("off": none), or sigdask in $XDG_CACHE_HOME or ~/.cache."""
-    setting = os.environ.get(CACHE_VARIABLE, "")
-    if setting.lower() in OFF_VALUES:
+    setting = os.environ.get("SIGDASK_CACHE", "")
+    if setting.lower() in {"off", "none", "0"}:
         return NO_CACHE
     parent = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     try:
@@ -199,7 +185,7 @@ def get_user_cache() -> ExtractionCache:
         return NO_CACHE
 
 
-class FolderCache:
+class FolderCache(ExtractionCache):
     """A cache with one file per entry.
 
     Parameters
@@ -215,46 +201,28 @@ class FolderCache:
         self.most_bytes = most_bytes
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored bytes of these keys, and mark their files as used."""
+        """Return the stored bytes of these keys."""
         entries = {}
         for key in keys:
             with suppress(OSError):
                 entries[key] = self._get_path(key).read_bytes()
-                os.utime(self._get_path(key))
         return entries
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Store entries; the least recently used ones are removed to make room."""
+        """Store entries; a cache that they fill is emptied first."""
         with suppress(OSError):
+            stored = sum(file.stat().st_size for file in self.path.glob("*/*"))
+            if stored + sum(map(len, entries.values())) > self.most_bytes:
+                shutil.rmtree(self.path)
             for key, content in entries.items():
                 file = self._get_path(key)
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 unfinished = file.with_name(f".{key}-{os.getpid()}-{time.monotonic_ns()}")
                 unfinished.write_bytes(content)
                 unfinished.replace(file)
-            self._remove_oldest()
 
     def _get_path(self, key: str) -> Path:
         return self.path / key[:2] / key
-
-    def _remove_oldest(self) -> None:
-        """If the folder is too large, remove the least recently used files until it is 90% full.
-
-        Unfinished files that a killed process left are among them.
-        """
-        entries = []
-        for file in self.path.glob("*/*"):
-            with suppress(OSError):  # another process may remove it meanwhile
-                status = file.stat()
-                entries.append((status.st_mtime, status.st_size, file))
-        total = sum(size for _, size, _ in entries)
-        most = self.most_bytes * 9 // 10 if total > self.most_bytes else total
-        for _, size, file in sorted(entries):
-            if total <= most:
-                return
-            with suppress(OSError):
-                file.unlink()
-                total -= size
 
 
 MAX_ENTRY_BYTES = 2**28
@@ -388,30 +356,23 @@ class ExtractionPart:
         return self.extraction.count(self.systems, self.gold)
 
 
-class Executor(Protocol):
-    """Something that counts the parts of an extraction, in this process or on workers."""
-
-    @property
-    def n(self) -> int:
-        """Number of parts counted at the same time."""
-        ...
-
-    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:
-        """Yield each part's number and statistics as parts finish; `seconds` estimates the total time."""
-        ...
-
-
 class LocalExtraction:
-    """An executor that counts parts one after the other in this process."""
+    """An executor that counts parts, one after the other in this process. Others count them elsewhere.
 
-    n = 1
+    Attributes
+    ----------
+    n : int
+        Number of parts counted at the same time.
+    """
+
+    n: int = 1
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
-        """Yield each part's number and statistics, in order."""
+        """Yield each part's number and statistics as parts finish; `seconds` estimates the total time."""
         return ((number, part.count()) for number, part in enumerate(parts))
 
 
-class ProcessExtraction:
+class ProcessExtraction(LocalExtraction):
     """An executor that counts each part in a new process.
 
     Parameters
@@ -469,14 +430,14 @@ class StatisticsSource:
     ----------
     keeper : ExtractionCache
         Cache of earlier extractions.
-    run : Executor
+    run : LocalExtraction
         Extracts missing statistics.
     tell : callable
         Called with the progress.
     """
 
     keeper: ExtractionCache = NO_CACHE
-    run: Executor = field(default_factory=LocalExtraction)
+    run: LocalExtraction = field(default_factory=LocalExtraction)
     tell: ProgressCallback = field(default_factory=ExtractionLog)
 
 

@@ -20,14 +20,11 @@ def test_entries_come_back_and_are_replaced(tmp_path):
     assert {p.name for p in tmp_path.rglob("*") if p.is_file()} == {"aa1", "bb2"}
 
 
-def test_what_was_not_used_for_longest_makes_room(tmp_path):
+def test_a_folder_that_gets_full_is_emptied_first(tmp_path):
     folder = FolderCache(tmp_path, most_bytes=1000)
-    for k in range(10):
+    for k in range(11):
         folder.put({f"{k:02}": bytes(100)})
-        os.utime(tmp_path / "extracted" / f"{k:02}" / f"{k:02}", (0, 10_000 + k))
-    folder.get(["00"])  # used again
-    folder.put({"10": bytes(100)})
-    assert sorted(folder.get([f"{k:02}" for k in range(11)])) == ["00", "03", "04", "05", "06", "07", "08", "09", "10"]
+    assert sorted(folder.get([f"{k:02}" for k in range(11)])) == ["10"]
 
 
 def test_a_folder_that_cannot_be_made_or_read_is_no_error(tmp_path):
@@ -60,7 +57,7 @@ def test_several_processes_use_one_folder(tmp_path):
     processes = [subprocess.Popen([sys.executable, "-c", WRITER_SCRIPT, str(tmp_path)], env=env) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     files = [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert sum(p.stat().st_size for p in files) <= 40_000
+    assert sum(p.stat().st_size for p in files) <= 50_000
     assert not any(p.name.startswith(".") for p in files)
 
 
