@@ -24,22 +24,6 @@ __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", 
 _KINDS = ("precision", "recall", "f1", "f", "jaccard")
 _AVERAGES = {"macro": "mean over the gold labels", "micro": "of counts summed over the gold labels"}
 
-_PARSES = {
-    "LAS": "words with the right head and relation, F1; LAS[nsubj]; option score=f1|precision|recall|aligned",
-    "UAS": "words with the right head; option score",
-    "CLAS": "LAS of content words; CLAS[nsubj]; option score",
-    "MLAS": "CLAS with right tags, features and function words; MLAS[nsubj]; option score",
-    "BLEX": "CLAS with right lemmas; BLEX[nsubj]; option score",
-    "UPOS": "words with the right universal part of speech, of parses; UPOS[NOUN]; option score",
-    "XPOS": "words with the right part of speech of the language; XPOS[NN]; option score",
-    "UFeats": "words with the right universal features; option score",
-    "AllTags": "words with the right UPOS, XPOS and features; option score",
-    "Lemmas": "words with the right lemma; option score",
-    "Words": "words that are aligned with gold words; option score",
-    "Sentences": "sentences that are gold sentences; option score",
-    "Tokens": "tokens that are gold tokens; option score",
-}
-
 METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
     "mean": (labels.mean, "mean of item scores"),
     "accuracy": (labels.accuracy, "share of items labelled right (of tokens in the formats conll and mbt)"),
@@ -58,15 +42,9 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
         for kind in _KINDS[:3]
     },
     "subset-accuracy": (labels.subset_accuracy, "share of items whose sets of labels are right"),
-    "hamming-loss": (
-        labels.hamming_loss,
-        "share of wrong decisions on labels, lower is better; option labels",
-    ),
+    "hamming-loss": (labels.hamming_loss, "share of wrong decisions on labels, lower is better"),
     **{
-        f"relation-{kind}": (
-            labels.relation_ratio,
-            f"{kind} of relations; relation-{kind}[TYPE]; options average=micro|macro, match=strict|boundaries",
-        )
+        f"relation-{kind}": (labels.relation_ratio, f"{kind} of relations, of all or of [TYPE]; options average, match")
         for kind in _KINDS[:3]
     },
     "type-precision": (labels.type_ratio, "distinct right terms / distinct terms given anywhere"),
@@ -78,10 +56,7 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
     "TER": (texts.ter, "translation edit rate, lower is better; options normalized"),
     "WER": (texts.error_rate, "word error rate by jiwer, lower is better; options lowercase, punctuation=0"),
     "CER": (texts.error_rate, "character error rate by jiwer, spaces count; options as WER"),
-    "AP": (
-        retrieval.ranking_measure,
-        "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for retrieval",
-    ),
+    "AP": (retrieval.ranking_measure, "average precision; also nDCG@10, RR, Bpref, AP(rel=2), ...: ir-measures' names"),
     "mcc": (labels.agreement, "Matthews correlation, any number of labels"),
     "kappa": (labels.agreement, "Cohen's kappa of system and gold"),
     "MAE": (regression.regression, "mean absolute error of predicted numbers, lower is better (format numbers)"),
@@ -96,21 +71,18 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
     "brier": (regression.regression, "mean squared error of probabilities of the gold value 1, lower is better"),
     "log-loss": (regression.regression, "mean negative logarithm of the gold value's probability, lower is better"),
     "ECE": (regression.regression, "expected calibration error of probabilities, lower is better; option bins=15"),
-    **{name: (labels.dependencies, text) for name, text in _PARSES.items()},
+    **{name: (labels.dependencies, text) for name, (_, _, text) in labels.WORD_METRICS.items()},
     "bracket-precision": (labels.brackets, "right brackets / brackets of the system, by evalb's rules (format trees)"),
     "bracket-recall": (labels.brackets, "right brackets / gold brackets"),
     "bracket-f1": (labels.brackets, "harmonic mean of bracket-precision and bracket-recall"),
     "pass@1": (replicates.pass_at_k, "share of items solved by one of k samples, for any k: pass@10; pass@10[COLUMN]"),
     "tag-accuracy": (labels.tag_accuracy, "share of words of trees whose part of speech is right"),
-    "meta-pearson": (
-        regression.agreement,
-        "correlation of metrics with people (format meta); level=system, group=item|system, undefined=zero",
-    ),
+    "meta-pearson": (regression.agreement, "correlation with people; level=system, group=item|system, undefined=zero"),
     "meta-spearman": (regression.agreement, "the same by ranks"),
     "meta-kendall": (regression.agreement, "the same by Kendall's tau-b"),
     "meta-accuracy": (
         regression.agreement,
-        "share of pairs that metric and people order alike; options as meta-pearson, permute=pairs, epsilon=NUMBER",
+        "share of pairs in people's order; also permute=pairs, epsilon=NUMBER",
     ),
     "meta-acc-eq": (regression.agreement, "the same with calibrated ties; options as meta-accuracy, except epsilon"),
     "meta-spa": (regression.agreement, "soft pairwise accuracy of systems; option signs=NUMBER"),
@@ -118,13 +90,13 @@ METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
 """Description of each metric, and the function that builds it from its parsed name."""
 
 SHARES = frozenset({
-    "hamming-loss", "wer", "cer",
+    "hamming-loss", "wer", "cer", *map(str.casefold, labels.WORD_METRICS),
     *(
         f"{average}{kind}"
-        for average in ("", "macro-", "micro-", "samples-", "type-", "relation-", "subset-", "balanced-")
+        for average in ("", "macro-", "micro-", "samples-", "type-", "relation-", "subset-", "balanced-", "bracket-",
+                        "tag-")
         for kind in ("accuracy", *_KINDS)
     ),
-    *map(str.casefold, _PARSES), "bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy",
 })  # fmt: skip
 """Metrics that are shares of 1, whose differences are printed in points of 100. In lower case, without options."""
 
@@ -162,10 +134,8 @@ def add_installed_metrics() -> None:
     for name, loaded in load_entry_points("sigdask.metrics"):
         if name in METRICS:
             raise InputError(f"entry point {name!r} of sigdask.metrics: there is a metric of this name already")
-        METRICS[name] = (
-            partial(_build_installed, loaded),
-            (loaded.__doc__ or "metric of another package").split("\n")[0],
-        )
+        description = (loaded.__doc__ or "metric of another package").split("\n")[0]
+        METRICS[name] = partial(_build_installed, loaded), description
 
 
 def _build_installed(loaded: Any, spec: Spec) -> Metric | BlackBox:
@@ -216,11 +186,10 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     if counts is not None and retrieval.has_rankings(counts) and (measure := retrieval.find_measure(name)) is not None:
         return measure
     spec = Spec.parse(name)
-    known_name = _match_case(spec.base, METRICS) or _match_pass(spec.base)
+    known_name = _find_base(name)
     if known_name is None:
         raise _build_unknown_error(name, [*list_score_columns(counts), *METRICS] if counts is not None else METRICS)
-    build_metric, _ = METRICS[known_name if known_name in METRICS else "pass@1"]
-    return build_metric(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
+    return _get_builder(known_name)(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
 
 
 def takes_numbers(name: str) -> bool:
@@ -231,7 +200,7 @@ def takes_numbers(name: str) -> bool:
     >>> takes_numbers("ece:bins=10"), takes_numbers("f1")
     (True, False)
     """
-    return _get_builder(name) is regression.regression
+    return _get_builder(_find_base(name)) is regression.regression
 
 
 def takes_texts(name: str) -> bool:
@@ -242,13 +211,18 @@ def takes_texts(name: str) -> bool:
     >>> takes_texts("bleu:lowercase=1"), takes_texts("accuracy")
     (True, False)
     """
-    return _get_builder(name) in (texts.bleu, texts.chrf, texts.ter, texts.error_rate)
+    return _get_builder(_find_base(name)) in (texts.bleu, texts.chrf, texts.ter, texts.error_rate)
 
 
-def _get_builder(name: str) -> Callable[[Spec], Metric | BlackBox] | None:
-    """Return the function that builds the built-in metric of a name, or None."""
-    known_name = _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)
-    return None if known_name is None else METRICS[known_name][0]
+def _find_base(name: str) -> str | None:
+    """Return the known name of a built-in metric, without label and options, or None; pass@k has any k."""
+    base = re.split(r"[\[(:]", name)[0].strip()
+    return base.casefold() if re.fullmatch(r"(?i:pass)@[1-9]\d{0,5}", base) else _match_case(base, METRICS)
+
+
+def _get_builder(base: str | None) -> Callable[[Spec], Metric | BlackBox]:
+    """Return the function that builds the built-in metric of a known name."""
+    return METRICS[base if base in METRICS else "pass@1"][0]
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
@@ -275,11 +249,9 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     add_installed_metrics()
     if is_address(name):
         addresses.check_address(name, "metric")
-    elif (known_name := _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"} or _match_pass(
-        name.partition("[")[0]
-    ):
+    elif (base := _find_base(name)) not in {None, "AP"}:
         find_metric(name)
-    elif known_name is None and not of_data and not (of_rankings and retrieval.can_be_measure(name)):
+    elif base is None and not of_data and not (of_rankings and retrieval.can_be_measure(name)):
         raise _build_unknown_error(name, METRICS)
 
 
@@ -289,11 +261,6 @@ def _match_case(name: str, known_names: Collection[str]) -> str | None:
         return name
     folded_name = name.casefold()
     return next((candidate for candidate in known_names if candidate.casefold() == folded_name), None)
-
-
-def _match_pass(name: str) -> str | None:
-    """Return a name such as pass@10 in lower case, and None for any other name."""
-    return name.casefold() if re.fullmatch(r"(?i:pass)@[1-9]\d{0,5}", name) else None
 
 
 def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:

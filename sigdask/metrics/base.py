@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any, ClassVar
 
 from sigdask.counts import Counts
@@ -159,16 +159,7 @@ class BoundAgreement(_WithoutFields):
 
     def digest_parts(self) -> tuple[Any, ...]:
         """Return what its digest is made of."""
-        return (
-            "agreement",
-            self.statistic,
-            self.level,
-            self.group,
-            self.undefined,
-            self.swaps_pairs,
-            self.epsilon,
-            self.signs,
-        )
+        return "agreement", *astuple(self)[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +283,13 @@ class Spec:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} is not a number of 0 or more")
         return text
 
+    def get_whole_number(self, key: str, default: int, most: int) -> int:
+        """Return an option that must be a whole number from 1 to `most`. Raise InputError for any other value."""
+        text = self.options.get(key, str(default))
+        if not re.fullmatch(r"\d{1,18}", text) or not 1 <= int(text) <= most:
+            raise InputError(f"metric {self.name!r}: {key} = {text} must be a whole number from 1 to {most:,}")
+        return int(text)
+
     def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
         """Return an option that must be one of `choices`, by default the first. Raise InputError for others."""
         text = self.options.get(key, choices[0])
@@ -301,10 +299,7 @@ class Spec:
 
     def get_flag(self, key: str, *, default: bool = False) -> bool:
         """Return as bool an option that must be 0 or 1. Raise InputError for any other value."""
-        text = self.options.get(key, str(int(default)))
-        if text not in {"0", "1"}:
-            raise InputError(f"metric {self.name!r}: {key} = {text!r} must be 0 or 1")
-        return text == "1"
+        return self.get_choice(key, ("1", "0") if default else ("0", "1")) == "1"
 
     def get_zero_division(self) -> float:
         """Return the score used for 0/0: 0, or 1 if the option zero_division is 1."""

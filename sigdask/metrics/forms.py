@@ -7,12 +7,11 @@ How a user's function reaches workers: by an importable name, never as code.
 
 from __future__ import annotations
 
-import importlib
 import pickle
+import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.io import addresses
-from sigdask.io.addresses import add_folder
 from sigdask.text import format_count
 
 Function = Callable[..., Any]
@@ -36,13 +34,19 @@ def get_address(function: Any) -> str | None:
     ('sigdask.metrics.forms:get_address', None)
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if not module or not name or module == "__main__" or "<" in name:
+    if not module or not name or module == "__main__":
         return None
+    address = f"{module}:{name}"
     try:
-        attribute = _get_function(sys.modules[module], name)
-    except (KeyError, AttributeError):
+        return address if _unwrap(pkgutil.resolve_name(address)) is function else None
+    except (ImportError, AttributeError, ValueError):
         return None
-    return f"{module}:{name}" if attribute is function else None
+
+
+def _unwrap(attribute: Any) -> Any:
+    """Return the function that a metric was made from, and anything else as it is."""
+    bound = getattr(attribute, "bind", attribute)
+    return getattr(bound, "function", bound)
 
 
 def is_user_function(function: Any) -> bool:
@@ -102,18 +106,9 @@ def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder:
     InputError
         The function cannot be imported. The message says where.
     """
-    module, _, attribute = address.partition(":")
-    add_folder(Path.cwd())
     if folder and Path(folder).is_dir():
-        add_folder(Path(folder))
-    try:
-        function = _get_function(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InputError(
-            f"metric {address!r} cannot be imported by a worker ({error}): put its module on the workers' path "
-            "(install it, PYTHONPATH, or a shared folder)"
-        ) from None
-    return kind(name, function, *rest)
+        addresses.add_folder(folder)
+    return kind(name, _unwrap(addresses.load_object(address, "metric")), *rest)
 
 
 def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
@@ -127,13 +122,6 @@ def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
         function = getattr(getattr(metric, "form", None), "function", None)
         if function is not None:
             yield metric.name, function
-
-
-def _get_function(module: Any, name: str) -> Any:
-    """Return a module's attribute by its dotted name; for a metric, the function that it was made from."""
-    attribute = reduce(getattr, name.split("."), module)
-    bound = getattr(attribute, "bind", attribute)
-    return getattr(bound, "function", bound)
 
 
 Array = NDArray[Any]
@@ -293,11 +281,13 @@ class MeanOf:
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Return the scores of sums of shape (..., sum of widths)."""
         total = np.zeros(sums.shape[:-1])
-        start = 0
-        for form, width in zip(self.forms, self.widths, strict=True):
-            total += form.score(sums[..., start : start + width])
-            start += width
+        for form, own_sums in self.split(sums):
+            total += form.score(own_sums)
         return np.asarray(total / len(self.forms))
+
+    def split(self, sums: Array) -> Iterator[tuple[Form, Array]]:
+        """Return the form of each replicate with its sums."""
+        return zip(self.forms, np.split(sums, np.cumsum(self.widths)[:-1], axis=-1), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,9 +409,7 @@ def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) 
 def _score_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
     """Return the scores of sums, with NaN for all of them if a user's function raises."""
     if isinstance(form, MeanOf):
-        parts = np.split(sums, np.cumsum(form.widths)[:-1], axis=-1)
-        scores = [_score_or_nan(member, member_sums) for member, member_sums in zip(form.forms, parts, strict=True)]
-        return np.asarray(np.mean(scores, axis=0))
+        return np.asarray(np.mean([_score_or_nan(*part) for part in form.split(sums)], axis=0))
     if not isinstance(form, Formula):
         return form.score(sums)
     try:
@@ -447,12 +435,9 @@ def find_undefined(form: Form, sums: Array) -> NDArray[np.bool_]:
     """Return a mask of the sums for which a score, or a part of it, is 0/0."""
     if isinstance(form, Ratios | Correlation):
         return form.is_undefined(sums)
-    undefined = np.zeros(sums.shape[:-1], np.bool_)
     if isinstance(form, MeanOf):
-        parts = np.split(sums, np.cumsum(form.widths)[:-1], axis=-1)
-        for member, member_sums in zip(form.forms, parts, strict=True):
-            undefined |= find_undefined(member, member_sums)
-    return undefined
+        return np.asarray(np.any([find_undefined(*part) for part in form.split(sums)], axis=0))
+    return np.zeros(sums.shape[:-1], np.bool_)
 
 
 def has_formula(form: Form) -> bool:

@@ -63,11 +63,9 @@ def mean(spec: Spec) -> Metric:
     The option better=higher|lower gives the direction.
     """
     spec.check_options("better", label=True)
-    better = spec.options.get("better", "higher")
-    if better not in {"higher", "lower"}:
-        raise InputError(f"metric {spec.name!r}: better = {better!r}: must be higher or lower")
+    is_higher_better = spec.get_choice("better", ("higher", "lower")) == "higher"
     field = "score" if spec.label is None else f"score[{spec.label}]"
-    return Metric(spec.name, partial(_bind_share, spec.name, field, higher_is_better=better == "higher"))
+    return Metric(spec.name, partial(_bind_share, spec.name, field, higher_is_better=is_higher_better))
 
 
 def accuracy(spec: Spec) -> Metric:
@@ -81,13 +79,16 @@ def ratio(spec: Spec) -> Metric:
 
     F weighs recall beta times as much as precision (option beta of f, default 1).
     """
-    return build_counts_metric(spec, spec.base)
+    weights = _get_weights(spec, spec.base)
+    spec.check_options("zero_division", *(["beta"] if spec.base == "f" else []), label=True)
+    spec.get_zero_division()
+    return Metric(spec.name, partial(_bind_single, spec, weights))
 
 
 def label_average(spec: Spec) -> Metric:
     """Return the metric that averages a score over labels, micro or macro (option labels, default all of gold)."""
     average, _, kind = spec.base.partition("-")
-    spec.check_options("labels", "zero_division", *_list_weight_options(kind))
+    spec.check_options("labels", "zero_division", *(["beta"] if kind == "f" else []))
     bind = _bind_macro if average == "macro" else _bind_micro
     return Metric(spec.name, partial(bind, spec, _get_weights(spec, kind)))
 
@@ -155,10 +156,6 @@ def check_label(name: str, label: str, counts: Counts) -> None:
         )
 
 
-def _list_weight_options(kind: str) -> tuple[str, ...]:
-    return ("beta",) if kind == "f" else ()
-
-
 def _get_weights(spec: Spec, kind: str) -> Weights:
     """Return the weights of a kind of score; those of F are given by the option beta."""
     if kind in KINDS:
@@ -178,14 +175,6 @@ def _bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better:
         needed = "labels (formats labels, conll, ...)" if has_labels else "item scores (formats wide, long, ...)"
         raise base.build_lacking_error(name, needed, counts)
     return BoundMetric(name, (field_name, base.get_items_field(field_name, counts)), MEAN, higher_is_better)
-
-
-def build_counts_metric(spec: Spec, kind: str) -> Metric:
-    """Return a metric that is a ratio of weighted counts of responses, or of one label's predictions."""
-    weights = _get_weights(spec, kind)
-    spec.check_options("zero_division", *_list_weight_options(kind), label=True)
-    spec.get_zero_division()
-    return Metric(spec.name, partial(_bind_single, spec, weights))
 
 
 def _bind_single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:
@@ -298,19 +287,12 @@ def type_ratio(spec: Spec) -> Metric:
 
 
 def _bind_types(name: str, form: Ratios, counts: Counts) -> BoundSets:
-    if not has_sets(counts):
+    outputs = counts.outputs
+    columns = () if outputs is None or outputs.gold is None else (outputs.gold, *outputs.systems)
+    items = [terms for column in columns for terms in column]
+    if not items or not all(isinstance(i, frozenset) and all(isinstance(term, str) for term in i) for i in items):
         raise base.build_lacking_error(name, "a list of terms for each item (format terms)", counts)
     return BoundSets(name, form)
-
-
-def has_sets(counts: Counts) -> bool:
-    """Return whether all outputs and gold items are sets of texts."""
-    if counts.outputs is None or counts.outputs.gold is None:
-        return False
-    columns = (counts.outputs.gold, *counts.outputs.systems)
-    return all(isinstance(terms, frozenset) for column in columns for terms in column) and all(
-        isinstance(term, str) for column in columns for terms in column for term in terms
-    )
 
 
 def subset_accuracy(spec: Spec) -> Metric:
@@ -320,11 +302,11 @@ def subset_accuracy(spec: Spec) -> Metric:
 
 
 def hamming_loss(spec: Spec) -> Metric:
-    """Return the metric Hamming loss: the share of (item, label) pairs that are wrong (option labels=A+B or @FILE).
+    """Return the metric Hamming loss: the share of (item, label of gold) pairs that are wrong.
 
     With one label per item it is the share of wrong items.
     """
-    spec.check_options("labels")
+    spec.check_options()
     return Metric(spec.name, partial(_bind_hamming, spec))
 
 
@@ -334,7 +316,7 @@ def jaccard(spec: Spec) -> Metric:
     For `jaccard[LABEL]` it is the Jaccard index of the sets of items with that label.
     """
     if spec.label is not None:
-        return build_counts_metric(spec, "jaccard")
+        return ratio(spec)
     return samples(spec)
 
 
@@ -358,35 +340,34 @@ def _bind_hamming(spec: Spec, counts: Counts) -> BoundMetric:
         return BoundMetric(spec.name, ("correct", "items"), Ratios(((-1, 1),), ((0, 1),)), higher_is_better=False)
     if "known" not in counts.fields:
         raise base.build_lacking_error(spec.name, _describe_sets(), counts)
-    labels = select_labels(spec, counts)
-    if "labels" not in spec.options:
-        form = Ratios(((-2, 1, 1, 0),), ((0, 0, 0, len(labels)),))
-        return BoundMetric(spec.name, ("tp", "known", "gold", "items"), form, higher_is_better=False)
-    fields = [name for label in labels for name in _list_count_fields(label)]
-    form = Ratios(((-2, 1, 1) * len(labels) + (0,),), ((0, 0, 0) * len(labels) + (len(labels),),))
-    return BoundMetric(spec.name, (*fields, "items"), form, higher_is_better=False)
+    form = Ratios(((-2, 1, 1, 0),), ((0, 0, 0, len(select_labels(spec, counts))),))
+    return BoundMetric(spec.name, ("tp", "known", "gold", "items"), form, higher_is_better=False)
 
 
 def _describe_sets() -> str:
     return f"sets of labels: lists in JSON, or cells such as a|b read by {spell('format', 'labels:separator=|')}"
 
 
-WORD_METRICS: dict[str, tuple[str, str | None]] = {
-    "LAS": ("words", "relation"),
-    "UAS": ("words", None),
-    "CLAS": ("content", "relation"),
-    "MLAS": ("content", "relation"),
-    "BLEX": ("content", "relation"),
-    "UPOS": ("words", "upos"),
-    "XPOS": ("words", "xpos"),
-    "UFeats": ("words", None),
-    "AllTags": ("words", None),
-    "Lemmas": ("words", None),
-    "Words": ("words", None),
-    "Sentences": ("sentences", None),
-    "Tokens": ("tokens", None),
+WORD_METRICS: dict[str, tuple[str, str | None, str]] = {
+    "LAS": (
+        "words",
+        "relation",
+        "right head and relation; LAS[nsubj]; option score=f1|precision|recall|aligned",
+    ),
+    "UAS": ("words", None, "words with the right head; option score"),
+    "CLAS": ("content", "relation", "LAS of content words; CLAS[nsubj]; option score"),
+    "MLAS": ("content", "relation", "CLAS with right tags, features and function words; MLAS[nsubj]; option score"),
+    "BLEX": ("content", "relation", "CLAS with right lemmas; BLEX[nsubj]; option score"),
+    "UPOS": ("words", "upos", "words with the right universal part of speech, of parses; UPOS[NOUN]; option score"),
+    "XPOS": ("words", "xpos", "words with the right part of speech of the language; XPOS[NN]; option score"),
+    "UFeats": ("words", None, "words with the right universal features; option score"),
+    "AllTags": ("words", None, "words with the right UPOS, XPOS and features; option score"),
+    "Lemmas": ("words", None, "words with the right lemma; option score"),
+    "Words": ("words", None, "words that are aligned with gold words; option score"),
+    "Sentences": ("sentences", None, "sentences that are gold sentences; option score"),
+    "Tokens": ("tokens", None, "tokens that are gold tokens; option score"),
 }
-"""Unit that each metric counts (words, content words, sentences or tokens), and the column of its [LABEL]."""
+"""Unit that each metric counts (words, content words, sentences or tokens), column of its [LABEL], and description."""
 
 SCORES = ("f1", "precision", "recall", "aligned")
 """Ratio of counts for each score. `aligned` is right words / aligned words, the script's AligndAcc."""
@@ -394,19 +375,15 @@ SCORES = ("f1", "precision", "recall", "aligned")
 
 def dependencies(spec: Spec) -> Metric:
     """Return the metric LAS, UAS, CLAS, MLAS or BLEX, or one of tags, lemmas or segmentation."""
-    unit, column = WORD_METRICS[spec.base]
+    unit, column, _ = WORD_METRICS[spec.base]
     spec.check_options("score", label=column is not None)
-    score = spec.get_choice("score", SCORES)
-    if score == "aligned" and (unit in {"tokens", "sentences"} or spec.base == "Words"):
-        raise InputError(
-            f"metric {spec.name!r}: score=aligned is a share of the aligned words, which {spec.base} does not use",
-            remedy="leave out score=aligned",
-        )
+    uses_alignment = unit not in {"tokens", "sentences"} and spec.base != "Words"
+    score = spec.get_choice("score", SCORES if uses_alignment else SCORES[:3])
     return Metric(spec.name, partial(_bind_words, spec, score))
 
 
 def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
-    unit, column = WORD_METRICS[spec.base]
+    unit, column, _ = WORD_METRICS[spec.base]
     correct = f"correct[{unit if unit in {'tokens', 'sentences'} else spec.base}]"
     if correct not in counts.fields:
         raise build_lacking_error(spec.name, f"parses in CoNLL-U and {spell('gold', 'FILE')} (format conllu)", counts)
@@ -415,11 +392,9 @@ def _bind_words(spec: Spec, score: str, counts: Counts) -> BoundMetric:
     if fields[0] not in counts.fields or (end and not any(counts.field(name).any() for name in fields[1:3])):
         prefix = f"gold[{unit}][{column}="
         used = [name for name in counts.fields if name.startswith(prefix) and counts.field(name).any()]
-        relation, colon, _ = (spec.label or "").partition(":")
-        subtype = f" (without subtypes: {relation!r})" if colon else ""
         raise InputError(
-            f"metric {spec.name!r}: no {'content ' * (unit == 'content')}word of gold or systems has {spec.label!r}"
-            f"{subtype}; those of gold: {', '.join(name[len(prefix) : -1] for name in used)}"
+            f"metric {spec.name!r}: no {'content ' * (unit == 'content')}word of gold or systems has {spec.label!r}; "
+            f"those of gold: {', '.join(name[len(prefix) : -1] for name in used)}"
         )
     if score == "aligned":
         return BoundMetric(spec.name, (fields[0], fields[3]), MEAN)

@@ -10,7 +10,6 @@ binning" (ECE).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -63,10 +62,7 @@ MAX_BINS = 100
 def regression(spec: Spec) -> Metric:
     """Return a metric of predicted numbers: a function of sums over items, or one of ranks."""
     spec.check_options(*(["bins"] if spec.base == "ECE" else []))
-    bins = spec.get_number("bins", "15")
-    if not re.fullmatch(r"\d{1,18}", bins) or not 1 <= int(bins) <= MAX_BINS:
-        raise InputError(f"metric {spec.name!r}: bins = {bins} must be a whole number from 1 to {MAX_BINS}")
-    return Metric(spec.name, partial(_bind, spec.name, spec.base, int(bins)))
+    return Metric(spec.name, partial(_bind, spec.name, spec.base, spec.get_whole_number("bins", 15, MAX_BINS)))
 
 
 def _bind(name: str, base: str, n_bins: int, counts: Counts) -> BoundMetric | BoundRanks:
@@ -118,11 +114,8 @@ def read_predictions(name: str, counts: Counts) -> tuple[Floats, list[Floats]]:
 
 
 def _check_gold(name: str, base: str, gold: Floats, counts: Counts) -> None:
-    if base in BINARY_GOLD and (is_other := ~np.isin(gold, (0, 1))).any():
-        raise InputError(
-            f"metric {name!r} needs gold values of 0 and 1 (1 for the positive class); "
-            f"{_describe_item(counts, is_other)} has {gold[np.argmax(is_other)]:g}"
-        )
+    if base in BINARY_GOLD:
+        _check_items(name, "gold values of 0 and 1 (1 for the positive class)", gold, np.isin(gold, (0, 1)), counts)
     if not len(gold) or base not in CORRELATIONS | {"R2", "AUC", "average-precision"}:
         return
     if np.ptp(gold) == 0 and not (base == "average-precision" and gold[0]):
@@ -132,17 +125,16 @@ def _check_gold(name: str, base: str, gold: Floats, counts: Counts) -> None:
 
 def _check_probabilities(name: str, predictions: Sequence[Floats], counts: Counts) -> None:
     for system, column in zip(counts.systems, predictions, strict=True):
-        if (is_outside := ~((column >= 0) & (column <= 1))).any():
-            raise InputError(
-                f"metric {name!r} needs probabilities of the gold value 1, from 0 to 1; "
-                f"{_describe_item(counts, is_outside)} has {column[np.argmax(is_outside)]:g} in {system!r}"
-            )
+        needed = f"probabilities of the gold value 1, from 0 to 1, of {system!r}"
+        _check_items(name, needed, column, (column >= 0) & (column <= 1), counts)
 
 
-def _describe_item(counts: Counts, is_wrong: NDArray[np.bool_]) -> str:
-    """Return the first marked item by its id or its position."""
-    k = int(np.argmax(is_wrong))
-    return f"item {k + 1}" if counts.ids is None else f"item {counts.ids[k]!r}"
+def _check_items(name: str, needed: str, column: Floats, is_right: Bools, counts: Counts) -> None:
+    """Raise for the first item whose value is wrong, with its id or its position."""
+    if not is_right.all():
+        k = int(np.argmin(is_right))
+        item = f"item {k + 1}" if counts.ids is None else f"item {counts.ids[k]!r}"
+        raise InputError(f"metric {name!r} needs {needed}; {item} has {column[k]:g}")
 
 
 def _compute_exactly(function: Callable[..., Floats], degree: int, *columns: Floats) -> Floats | None:
@@ -236,31 +228,18 @@ def agreement(spec: Spec) -> Metric:
     """Return the metric of agreement with human scores of a parsed name, such as `meta-pearson:group=item`."""
     statistic = spec.base.removeprefix(PREFIX)
     is_soft, is_pairs = statistic == "spa", statistic in OF_PAIRS
-    spec.check_options(
-        *(() if is_soft else ("level", "group", "undefined")),
-        *(("permute",) if is_pairs else ()),
-        *(("epsilon",) if statistic == "accuracy" else ()),
-        *(("signs",) if is_soft else ()),
-    )
+    swaps_pairs = is_pairs and spec.get_choice("permute", ("units", "pairs")) == "pairs"
     level = "system" if is_soft else spec.get_choice("level", LEVELS)
-    group = spec.get_choice("group", GROUPS)
-    if level == "system" and group != "none":
-        raise InputError(
-            f"metric {spec.name!r}: at level=system each system has one score, so there are no groups",
-            remedy=f"leave out group={group}",
-        )
-    swaps_pairs = spec.get_choice("permute", ("units", "pairs")) == "pairs"
+    spec.check_options(
+        *(("signs",) if is_soft else ("level", "group", "undefined")),
+        *(("permute",) if is_pairs else ()),
+        *(("epsilon",) if statistic == "accuracy" and swaps_pairs else ()),  # of raw scores, which are swapped then
+    )
+    group = spec.get_choice("group", GROUPS if level == "segment" else GROUPS[:1])  # each system has one score
     epsilon = float(spec.get_number("epsilon", "0"))
-    if epsilon and not swaps_pairs:
-        raise InputError(
-            f"metric {spec.name!r}: epsilon is a threshold of raw scores, but the test swaps standardised scores",
-            remedy="add permute=pairs, or use meta-acc-eq, which chooses the threshold in each trial",
-        )
-    signs = spec.get_number("signs", str(DEFAULT_SIGNS))
-    if not re.fullmatch(r"\d{1,18}", signs) or not 1 <= int(signs) <= 10**6:
-        raise InputError(f"metric {spec.name!r}: signs = {signs!r}: expected 1 to 1,000,000 random signs")
+    signs = spec.get_whole_number("signs", DEFAULT_SIGNS, 10**6)
     undefined = spec.get_choice("undefined", ("omit", "zero"))
-    bound = BoundAgreement(spec.name, statistic, level, group, undefined, swaps_pairs, epsilon, int(signs))
+    bound = BoundAgreement(spec.name, statistic, level, group, undefined, swaps_pairs, epsilon, signs)
     return Metric(spec.name, partial(_bind_people, bound))
 
 

@@ -63,11 +63,8 @@ def find_measure(name: str) -> Metric | None:
     listed_name, parsed = _parse_measure(name)
     if parsed is None:
         return None
-    return Metric(listed_name, partial(_bind, listed_name, parsed), _build_extraction(listed_name))
-
-
-def _build_extraction(name: str) -> Extraction:
-    return Extraction("topics", measure_topics, {"name": name}, PACKAGES, of="topics")
+    extraction = Extraction("topics", measure_topics, {"name": listed_name}, PACKAGES, of="topics")
+    return Metric(listed_name, partial(_bind, listed_name, parsed, extraction), extraction)
 
 
 def _parse_measure(name: str, *, may_correct: bool = True) -> tuple[str, Any]:
@@ -106,30 +103,21 @@ def _check_parameters(name: str, parsed: Any) -> None:
     """Raise InputError if a parameter of a measure is unknown, missing or out of range."""
     supported: Mapping[str, Any] = parsed.SUPPORTED_PARAMS
     takes = ", ".join(f"{key}: {info.desc}" if info.desc else key for key, info in supported.items()) or "no parameters"
-    for key in parsed.params:
-        if key not in supported:
-            raise InputError(f"metric {name!r}: no parameter {key!r}; it takes {takes}")
     try:
         parsed.validate_params()
-    except AssertionError:
-        lacking = [key for key, info in supported.items() if info.required and key not in parsed.params]
-        problem = (
-            f"give {', '.join(lacking)}, as in {parsed.NAME}@10"
-            if lacking
-            else ("one of its parameters has a value that is not allowed")
-        )
-        raise InputError(f"metric {name!r}: {problem}; it takes {takes}") from None
+    except AssertionError as error:
+        raise InputError(f"metric {name!r}: {error}; it takes {takes}") from None
     for key, lowest, highest in (("cutoff", 1, MAX_DOCUMENTS), ("rel", 1, MAX_DOCUMENTS), ("recall", 0, 1)):
         value = parsed.params.get(key, lowest)
         if isinstance(value, bool) or (isinstance(value, int | float) and not lowest <= value <= highest):
             raise InputError(f"metric {name!r}: {key} = {value} must lie between {lowest} and {highest}")
 
 
-def _bind(name: str, parsed: Any, counts: Counts) -> BoundMetric:
+def _bind(name: str, parsed: Any, extraction: Extraction, counts: Counts) -> BoundMetric:
     if not has_rankings(counts):
         raise build_lacking_error(name, f"rankings and judgements (format trec, {spell('gold', 'QRELS')})", counts)
     column = f"score[{name}]"
-    scores: NDArray[Any] = get_statistics(_build_extraction(name), counts)[:, :, 0]
+    scores: NDArray[Any] = get_statistics(extraction, counts)[:, :, 0]
     if np.isnan(scores).any():
         k, s = np.argwhere(np.isnan(scores))[0]
         topic = counts.ids[k] if counts.ids is not None else k + 1

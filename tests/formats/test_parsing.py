@@ -115,13 +115,13 @@ def test_scores_of_a_relation_and_of_a_tag(tmp_path):
         InputError, match=r"no word of gold or systems has 'iobj'; those of gold: aux, det, nsubj, punct"
     ):
         compute_score(counts, "LAS[iobj]")
-    with pytest.raises(InputError, match=r"'nsubj:pass' \(without subtypes: 'nsubj'\)"):
+    with pytest.raises(InputError, match="'nsubj:pass'; those of gold"):
         compute_score(counts, "LAS[nsubj:pass]")
     with pytest.raises(InputError, match="no content word of gold or systems has 'det'"):
         compute_score(counts, "CLAS[det]")
     with pytest.raises(InputError, match=r"UAS takes no \[label\]"):
         find_metric("UAS[nsubj]")
-    with pytest.raises(InputError, match="which Tokens does not use"):
+    with pytest.raises(InputError, match="must be one of f1, precision, recall"):
         find_metric("Tokens:score=aligned")
 
 

@@ -528,5 +528,5 @@ def test_meta_in_python_compares_by_the_metric_of_agreement_that_its_options_des
 
 
 def test_a_huge_number_of_signs_is_refused():
-    with pytest.raises(InputError, match="expected 1 to 1,000,000 random signs"):
+    with pytest.raises(InputError, match="a whole number from 1 to 1,000,000"):
         find_metric(f"meta-spa:signs={'1' * 5000}")

@@ -29,7 +29,7 @@ LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")}
         ("chrF:beta=x", "not a number"),
         ("f:beta=0.123456789", r"beta = 0\.123456789 has too many digits"),
         ("macro-f:beta=123456789", "too many digits"),
-        ("f1:zero_division=3", "must be 0 or 1"),
+        ("f1:zero_division=3", "must be one of 0, 1"),
         ("accuracy[A]", r"takes no \[label\]"),
         ("no_such_module:f", r"cannot import it .*No module named 'no_such_module'.* on Python's path and in "),
         ("folder/mine.py:best", "expected MODULE:ATTRIBUTE .no file., such as my_metrics:name"),

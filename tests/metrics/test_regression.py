@@ -191,7 +191,7 @@ def test_a_correlation_with_constant_predictions_is_undefined_and_counts_as_0(me
         ("average-precision", [0, 0, 0], "not defined"),
         ("spearman", [2, 2, 2], "not defined"),
         ("R2", [2, 2, 2], "not defined"),
-        ("brier", [0, 1, 1], "item 2 has 1.5 in 'A'"),
+        ("brier", [0, 1, 1], "of 'A'; item 2 has 1.5"),
         ("ECE:bins=0", [0, 1, 1], "bins = 0"),
         (f"ECE:bins={'1' * 5000}", [0, 1, 1], "must be a whole number from 1 to 100"),
         ("log-loss:bins=3", [0, 1, 1], "'bins'"),

@@ -91,11 +91,11 @@ def test_names_of_trec_eval_are_names_too(counts, ours, trec):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("P", "stands for|give cutoff, as in P@10"),
+        ("P", "stands for|invalid param cutoff"),
         ("recall", "stands for R@5"),
-        ("AP(foo=2)", "no parameter 'foo'; it takes cutoff"),
+        ("AP(foo=2)", "unsupported params found: .*foo.*; it takes cutoff"),
         ("P@0", "cutoff = 0 must lie between 1"),
-        ("P@0.5", "one of its parameters has a value that is not allowed"),
+        ("P@0.5", "invalid param cutoff=0.5"),
         ("P@99999999999", "must lie between"),
         ("AP(rel=0)", "rel = 0 must lie between 1"),
         ("IPrec@2.0", "recall = 2.0 must lie between 0 and 1"),

@@ -90,5 +90,5 @@ def test_rates_need_texts_of_one_reference_with_words(tmp_path):
     (tmp_path / "g").write_text(" \n")
     with pytest.raises(InputError, match="references are empty"):
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", format="speech:ids=none")
-    with pytest.raises(InputError, match="punctuation = '2' must be 0 or 1"):
+    with pytest.raises(InputError, match="punctuation = '2' must be one of 1, 0"):
         find_metric("WER:punctuation=2")

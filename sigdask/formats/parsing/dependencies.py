@@ -65,7 +65,7 @@ def _build_fields(gold: ScoredSystem, systems: Sequence[ScoredSystem], texts: Se
     """
     specs: dict[str, tuple[str, str, str | None, int]] = {}
     for column in (None, *LABELS):
-        metrics = {metric: unit for metric, (unit, labels) in WORD_METRICS.items() if column in {None, labels}}
+        metrics = {metric: unit for metric, (unit, labels, _) in WORD_METRICS.items() if column in {None, labels}}
         pairs = [("correct", unit if unit in TEXT_UNITS else metric) for metric, unit in metrics.items()]
         pairs += [(kind, unit) for unit in dict.fromkeys(metrics.values()) for kind in ("system", "gold")]
         pairs += [("aligned", unit) for unit in dict.fromkeys(metrics.values()) if unit not in TEXT_UNITS]
