@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
@@ -14,7 +14,7 @@ from sigdask import formats
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, plan_study
-from sigdask.analysis.details import UnitTables, compute_details, select_rows
+from sigdask.analysis.details import ComparisonDetails, UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, list_group_columns, list_values
 from sigdask.errors import InputError
@@ -39,13 +39,6 @@ from sigdask.report.presentable import Results, convert_results
 from sigdask.report.sentences import build_verdict
 from sigdask.report.standings import Standings
 from sigdask.results.record import Result
-
-if TYPE_CHECKING:
-    from sigdask.analysis.details import ComparisonDetails
-
-__all__ = [
-    "compare", "compare_all", "compare_opened", "compare_sets", "compare_with_options", "meta", "read",
-]  # fmt: skip
 
 
 def read(
@@ -480,10 +473,9 @@ def compare_all(
     }  # fmt: skip
     chosen = fill_options(SelectionOptions, options)  # a wrong one before data are read
     if not isinstance(data, Counts):
-        metrics, unit = chosen["metrics"], chosen["unit"]
-        listed = metrics if isinstance(metrics, list | tuple) else [metrics] if metrics is not None else []
+        unit = chosen["unit"]
         levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
-        data = _build_counts(data, listed, [*levels, chosen["by"]], **reading)
+        data = _build_counts(data, chosen["metrics"], [*levels, chosen["by"]], **reading)
     elif option := next((key for key, value in reading.items() if value is not None and len(value)), None):
         raise TypeError(f"{option}= is for data frames and mappings, but these are Counts; give it to sigdask.read")
     return compare_with_options([data], chosen)
@@ -491,7 +483,7 @@ def compare_all(
 
 def _build_counts(
     data: Any,
-    metrics: Sequence[Any],
+    metrics: Any,
     further_groups: Sequence[str | None] = (),
     *,
     gold: Any = None,
@@ -501,18 +493,18 @@ def _build_counts(
     **layout: Any,
 ) -> Counts:
     """Return the counts of a data frame, mapping or array of all systems."""
+    named_metrics = [m for m in (metrics if isinstance(metrics, list | tuple) else [metrics]) if isinstance(m, str)]
     if gold is not None:
         if not isinstance(data, Mapping):
             raise TypeError("gold= is for a mapping of systems; of a data frame name it by columns={'gold': NAME}")
         if any(layout.values()):
             raise TypeError("gold= goes with a mapping of systems alone; leave out how a data frame is read")
         systems = {str(system): column for system, column in data.items()}
-        return _build_gold_counts(systems, gold, metrics, ids=ids, groups=groups, name=name)
+        return _build_gold_counts(systems, gold, named_metrics, ids=ids, groups=groups, name=name)
     frame, index = move_index(data)
     if not isinstance(groups, Mapping):
         named = (groups,) if isinstance(groups, str) else tuple(groups or ())
         groups = list_group_columns((*named, *further_groups), layout["columns"] or {})
-    named_metrics = [metric for metric in metrics if isinstance(metric, str)]
     layout["format"] = layout["format"] or "auto"
     return as_counts(
         frame, ids=index if ids is None else ids, groups=groups, metrics=named_metrics, name=name, **layout

@@ -10,11 +10,6 @@ from typing import Self
 from sigdask.text import redact, shorten_message
 
 
-def _clean(message: str) -> str:
-    """Return a message without secrets, with very long quotations shortened."""
-    return shorten_message(redact(message))
-
-
 class SigdaskError(Exception):
     """Base class of the errors that sigdask raises on purpose.
 
@@ -68,7 +63,7 @@ class SigdaskError(Exception):
     ) -> None:
         self.problem, self.file, self.line, self.place = str(problem), file, line, place
         self.option, self.found, self.expected, self.remedy = option, found, expected, remedy
-        super().__init__(_clean(self._compose()))
+        super().__init__(shorten_message(redact(self._compose())))
 
     def add_hint(self, hint: str) -> Self:
         """Add words in brackets to the message, and return the same error."""
@@ -108,7 +103,7 @@ class SeveralError(InputError):
 
     def __init__(self, *parts: str) -> None:
         super().__init__("\n".join(parts))
-        self.parts = tuple(map(_clean, parts))
+        self.parts = tuple(shorten_message(redact(part)) for part in parts)
 
 
 class ColumnsError(SeveralError):

@@ -15,18 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from numbers import Real
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypedDict,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sigdask.errors import InputError
 from sigdask.text import suggest_name
@@ -38,20 +27,13 @@ AdjustTests = Literal["none", "holm", "bh"]
 AdjustPower = Literal["none", "holm"]
 Missing = Literal["error", "pairwise", "zero"]
 Align = Literal["auto", "id", "position"]
-TANGO_IS_AUTO = ". auto uses Tango's interval if items are scored 0 or 1"
 IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
 Layout = Literal["systems", "pairs"]
 Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq"]
-Level = Literal["segment", "system"]
-AgreementGroup = Literal["none", "item", "system"]
-Permute = Literal["scores", "pairs", "segments", "systems"]
 Grouping = Literal["auto", "letters", "clusters", "tied", "ranks"]
 
 MAX_STREAM_TRIALS = 2**48
 """Number of trials of the random stream."""
-
-MAX_SEED = 2**63 - 1
-"""Largest seed of a comparison. Results store it in 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +89,6 @@ class Option:
     name: str = ""
     choices: tuple[str, ...] = ()
     kind: type = object
-
-    def is_idle(self, values: Mapping[str, Any]) -> bool:
-        """Return whether the option has no effect together with the values of all options."""
-        return self.idle_with is not None and values.get(self.idle_with[0]) == self.idle_with[1]
 
     def check(self, name: str, value: Any) -> None:
         """Raise if a value is not one of the choices or is out of bounds. None is always allowed.
@@ -180,7 +158,7 @@ INDEPENDENT_TESTS = {
 
 TrialsOption = partial(Option, least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)", metavar="N")
 
-Seed = Annotated[int, Option("Seed of the random trials.", 0, least=0)]
+Seed = Annotated[int, Option("Seed of the random trials.", 0, least=0, most=2**63 - 1)]  # stored in 64 bits
 Alpha = Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
 AlternativeOption = Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
 SecondRun = Annotated[
@@ -299,7 +277,7 @@ class TestOptions(TypedDict, total=False):
             "metrics such as AUC, 20000 for agreement with people, 10000 for metrics computed by a function",
         ),
     ]
-    seed: Annotated[int, Option("Seed of the random trials.", 0, least=0, most=MAX_SEED)]
+    seed: Seed
     alpha: Alpha
     tests: Annotated[
         str | Sequence[str] | None,
@@ -317,7 +295,7 @@ class TestOptions(TypedDict, total=False):
             "bootstrap for the rest. bootstrap: BCa. inversion: all differences of means that the test does not "
             "reject. none: no intervals.",
             otherwise="auto for 100 comparisons or fewer, else none",
-            why=TANGO_IS_AUTO,
+            why=". auto uses Tango's interval if items are scored 0 or 1",
         ),
     ]
     confidence: Annotated[
@@ -370,7 +348,8 @@ def find_unused_options(values: Mapping[str, Any]) -> list[Option]:
     >>> [option.name for option in find_unused_options({"interval": "none", "resamples": 99})]
     ['resamples']
     """
-    return [o for o in NOTED_OPTIONS.values() if values.get(o.name) not in (None, o.default) and o.is_idle(values)]
+    given = [o for o in NOTED_OPTIONS.values() if values.get(o.name) not in (None, o.default)]
+    return [o for o in given if o.idle_with is not None and values.get(o.idle_with[0]) == o.idle_with[1]]
 
 
 class ComparisonOptions(TestOptions, RunOptions, total=False):
@@ -406,7 +385,7 @@ class SelectionOptions(ChoiceOptions, ComparisonOptions, FamilyOptions, total=Fa
 
 
 RECORDED_OPTIONS = (
-    *list_options(TestOptions), *list_options(FamilyOptions), "beside", "unit", "by", "together",
+    *list_options(TestOptions), *list_options(FamilyOptions), "beside", "unit", "by", "together"
 )  # fmt: skip
 """Options that results record, so that they can be computed again; pairs and metrics are those of the results."""
 
@@ -423,10 +402,11 @@ class AgreementOptions(TypedDict, total=False):
         ),
     ]
     level: Annotated[
-        Level | None, Option("Correlate scores of segments, or means of systems.", otherwise="segment; system for spa")
+        Literal["segment", "system"] | None,
+        Option("Correlate scores of segments, or means of systems.", otherwise="segment; system for spa"),
     ]
     group: Annotated[
-        AgreementGroup,
+        Literal["none", "item", "system"],
         Option(
             "item: correlate within each segment, and average. system: correlate within each system, and average. "
             "none: correlate all scores together.",
@@ -438,7 +418,7 @@ class AgreementOptions(TypedDict, total=False):
         Option("Whether groups with an undefined correlation are left out of the average, or count as 0.", "omit"),
     ]
     permute: Annotated[
-        Permute,
+        Literal["scores", "pairs", "segments", "systems"],
         Option(
             "What two metrics swap, after standardisation. scores: single scores (with --level system, except for spa, "
             "those of systems). segments, systems: all scores of a segment or of a system. pairs: decisions on pairs.",
@@ -472,10 +452,7 @@ class LabelTestOptions(TypedDict, total=False):
     method: Annotated[Method, Option("auto: the exact p where it takes seconds, else random permutations.", "auto")]
     adjust: Annotated[
         AdjustTests | None,
-        Option(
-            "Adjustment of p over all labellings and metrics.",
-            otherwise="holm for several labellings, else none",
-        ),
+        Option("Adjustment of p over all labellings and metrics.", otherwise="holm for several labellings, else none"),
     ]
     trials: Annotated[int | None, TrialsOption("Number of random permutations.", otherwise="1048576")]
     seed: Seed
@@ -524,13 +501,7 @@ class TableLayoutOptions(TypedDict, total=False):
             metavar="N",
         ),
     ]
-    percent: Annotated[
-        bool,
-        Option(
-            "Write accuracy, F1 and other shares in per cent in tables for papers.",
-            True,
-        ),
-    ]
+    percent: Annotated[bool, Option("Write accuracy, F1 and other shares in per cent in tables for papers.", True)]
 
 
 class FigureStyleOptions(TypedDict, total=False):
@@ -617,8 +588,7 @@ class ReadingOptions(TypedDict, total=False):
         ),
     ]
     references: Annotated[
-        Sequence[Any],
-        Option("Further file of reference segments.", (), metavar="FILE", repeats=True),
+        Sequence[Any], Option("Further file of reference segments.", (), metavar="FILE", repeats=True)
     ]
     documents: Annotated[
         Any,

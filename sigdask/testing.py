@@ -14,8 +14,6 @@ from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.registry import FORMATS, add_installed_formats
 from sigdask.metrics import BlackBox, Metric
 
-__all__ = ["check_metric", "check_reader"]
-
 
 def check_reader(name: str, *files: Path | str, gold: Path | str | None = None, options: Options = DEFAULTS) -> Counts:
     """Check a format of another package on example files, and return what they are read as.

@@ -308,11 +308,6 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-def is_web(scheme: str) -> bool:
-    """Return whether URLs of a scheme are web addresses, in which `?` always begins a query."""
-    return scheme.lower() in {"http", "https"}
-
-
 def split_query(url: str) -> tuple[str, str]:
     """Return a URL without its query and fragment, and the text of these, which is "" if it has none.
 
@@ -323,7 +318,7 @@ def split_query(url: str) -> tuple[str, str]:
     >>> split_query("https://host/a.tsv?token=1"), split_query("s3://bucket/run?.tsv")
     (('https://host/a.tsv', '?token=1'), ('s3://bucket/run?.tsv', ''))
     """
-    web = is_web(url.partition("://")[0].rpartition("::")[2])
+    web = url.partition("://")[0].rpartition("::")[2].lower() in {"http", "https"}
     mark = re.search(r"[?#]", url) if web else _QUERY.search(url)
     return (url, "") if mark is None else (url[: mark.start()], url[mark.start() :])
 
@@ -415,6 +410,4 @@ def _is_plain(kind: Any) -> bool:
     return kind in {Any, *PLAIN_TYPES, float} or (is_union and all(map(_is_plain, typing.get_args(kind))))
 
 
-@cache
-def _types(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_types = cache(typing.get_type_hints)
