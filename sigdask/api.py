@@ -257,7 +257,7 @@ def compare(
     metrics, unit = [metric or ("mean" if gold is None else "accuracy")], "item" if units is None else "unit"
     results = compare_with_options([counts], {**options, "metrics": metrics, "unit": unit})
     notes = [note for note in results.notes if note.kind in {"scope", "reading"}]
-    return replace(results[0], notes=(*results[0].notes, *notes)) if notes else results[0]
+    return results[0].replace(notes=(*results[0].notes, *notes)) if notes else results[0]
 
 
 def _build_score_counts(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -41,8 +42,9 @@ def to_plain(value: Any, *, exact: bool = False) -> Any:
         return float(value) if exact or math.isfinite(value) else None
     if isinstance(value, (tuple, list)):
         return [to_plain(item, exact=exact) for item in value]
-    if isinstance(value, dict):
-        return {key: to_plain(item, exact=exact) for key, item in value.items()}
+    if isinstance(value, dict | SimpleNamespace):
+        members = value if isinstance(value, dict) else vars(value)
+        return {key: to_plain(item, exact=exact) for key, item in members.items()}
     if is_dataclass(value):
         return {f.name: to_plain(getattr(value, f.name), exact=exact) for f in fields(value)}
     return value

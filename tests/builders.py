@@ -6,8 +6,9 @@ from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.results.columns import get_result_schema
 from sigdask.results.fields import build_table
-from sigdask.results.record import list_dicts
+from sigdask.results.record import DERIVED, Result, list_dicts
 from sigdask.text import to_plain
 
 
@@ -30,6 +31,13 @@ def build_panel(values, forms, *, seed=0, pairs=None, name=""):
 def results_to_table(results, alpha):
     """Build a table whose rows are results."""
     return build_table([to_plain(r, exact=True) | {"notes": list_dicts(r.notes)} for r in results], alpha)
+
+
+def build_result(**members):
+    """Build a result with some members; the others are None, or empty if they are lists."""
+    kinds = get_result_schema()["properties"].items()
+    others = {name: () if kind.get("type") == "array" else None for name, kind in kinds if name not in DERIVED}
+    return Result(**others | {"notes": ()} | members)
 
 
 def build_rng(seed):

@@ -54,7 +54,7 @@ from sigdask.report.sentences import ADJUSTMENTS
 from sigdask.report.text import render_blocks
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets, get_version
 from sigdask.results.fields import build_table
-from sigdask.results.record import read_note
+from sigdask.results.record import read_note, to_part
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_p_equals, format_score
@@ -855,7 +855,7 @@ def _load_comparisons(recorded: RecordedResults) -> Results:
         document["alpha"],
         tuple(map(read_note, document["notes"])),
         value_from_json(FamilyNote, document["family"]),
-        tuple(value_from_json(ResultAcrossSets, verdict) for verdict in document["together"]),
+        tuple(ResultAcrossSets(**vars(to_part(verdict))) for verdict in document["together"]),
         document["options"] or {},
     )
 

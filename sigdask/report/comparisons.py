@@ -41,7 +41,7 @@ from sigdask.results.ranking import (
     is_agreement,
     is_ranked,
 )
-from sigdask.results.record import ClassicalTest, Result
+from sigdask.results.record import Part, Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
@@ -309,21 +309,19 @@ def turn(r: Result) -> Result:
     claims = {"not worse": "not better", "not better": "not worse"}
     if margin is not None:
         p = margin.p_adjusted
-        margin = replace(
-            margin,
+        margin = margin.replace(
             p_not_worse=margin.p_not_better,
             p_not_better=margin.p_not_worse,
             p_adjusted=p and (p[1], p[0], p[2]),
             verdicts=tuple(claims.get(claim, claim) for claim in margin.verdicts),
         )
-    return replace(
-        r,
+    return r.replace(
         a=r.b,
         b=r.a,
         score_a=r.score_b,
         score_b=r.score_a,
         difference=-r.difference,
-        interval=interval and replace(interval, low=-interval.high, high=-interval.low),
+        interval=interval and interval.replace(low=-interval.high, high=-interval.low),
         interval_simultaneous=ends and (-ends[1], -ends[0]),
         margin=margin,
     )
@@ -638,9 +636,9 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     return DocumentTable("", (Section("", shown),) if rows else (), tuple(legend))
 
 
-def describe_classical_test(test: ClassicalTest) -> str:
+def describe_classical_test(test: Part) -> str:
     """Return details of a test, and whether it assumes that the two systems are independent."""
-    return f"{CONTRAST}, as if independent; {test.detail}" if test.assumes_independence else test.detail
+    return f"{CONTRAST}, as if independent; {test.detail}" if test.assumes_independence else str(test.detail)
 
 
 def _format_statistic(statistic: float | None) -> str:

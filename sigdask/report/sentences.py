@@ -188,7 +188,8 @@ def _count_decimals(difference: float, width: float) -> int:
 def get_ends(r: Result) -> tuple[float, float] | None:
     """Return the ends of the interval to show with the p that decides: the simultaneous one, else the own one."""
     if r.interval_simultaneous is not None or r.interval is None:
-        return r.interval_simultaneous
+        ends: tuple[float, float] | None = r.interval_simultaneous
+        return ends
     return r.interval.low, r.interval.high
 
 

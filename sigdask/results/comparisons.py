@@ -17,7 +17,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import NO_UNITS, build_frame_from_data
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import EqualScoreResult, Note, Result, is_contested, list_dicts, list_texts
+from sigdask.results.record import Note, Part, Result, is_contested, list_dicts, list_texts
 from sigdask.results.table import Table
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 
@@ -56,8 +56,7 @@ class FamilyNote:
     n_resamples: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResultAcrossSets:
+class ResultAcrossSets(Part):
     """One comparison over several test sets or subsets, by the mean of the differences.
 
     Attributes
@@ -83,29 +82,11 @@ class ResultAcrossSets:
         the test is two-sided, each direction is tested at half of alpha.
     p_greater, p_less : float
         p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
-    equal_scores : EqualScoreResult or None
+    equal_scores : Part or None
         The equal-score test of the mean difference.
     interval : tuple of float, or None
         t interval of the mean difference, with confidence 1 - alpha. None if no unit differs.
     """
-
-    a: str
-    b: str
-    metric: str
-    n_sets: int
-    difference: float
-    n_trials: int
-    n_extreme: int
-    p_value: float
-    p_adjusted: float | None
-    method: str
-    greater_in: int
-    p_greater: float
-    less_in: int
-    p_less: float
-    p_adjusted_interval: tuple[float, float] | None = None
-    interval: tuple[float, float] | None = None
-    equal_scores: EqualScoreResult | None = None
 
     def is_contested(self, alpha: float) -> bool:
         """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""

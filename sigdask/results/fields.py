@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -47,7 +46,7 @@ from sigdask.statistics.bounds import (
     estimate_trials_to_decide,
 )
 from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
-from sigdask.text import as_json_line, format_count, value_from_json
+from sigdask.text import as_json_line, format_count
 
 RowNotes = Iterator[tuple[int, Note]]
 
@@ -377,7 +376,7 @@ def iter_results(table: Table) -> Iterator[Result]:
     for part in table.split(CHUNK_ROWS):
         notes = build_notes(part)
         for row, record in enumerate(_build_records(part, notes)):
-            yield replace(value_from_json(Result, record | {"notes": ()}), notes=tuple(notes.get(row, ())))
+            yield Result.from_record(record, notes.get(row, ()))
 
 
 def iter_json_lines(table: Table) -> Iterator[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
-from sigdask.statistics.bounds import Check
-from sigdask.statistics.dependence import Dependence
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
 from sigdask.text import make_printable, shorten_message
 
@@ -152,193 +151,34 @@ class Exact:
     guarantee: str
 
 
-@dataclass(frozen=True, slots=True)
-class EqualScoreResult:
-    """The equal-score test of one comparison: the symmetric studentised bootstrap of units.
+class Part(SimpleNamespace):
+    """An object within a result, such as its interval: its members are attributes, which `schema.json` explains.
 
-    Attributes
-    ----------
-    p_value : float or None
-        p of the comparison alone. None if the test was not made.
-    p_adjusted : float or None
-        p adjusted over the same comparisons as `Result.p_adjusted`. None without adjustment.
-    n_resamples : int
-        Number of resamples.
-    why : str
-        Why the test was not made; empty if it was.
-    cause : str
-        If the result is contested, why the two tests differ, as far as it is known. Otherwise empty.
+    Examples
+    --------
+    >>> Part(low=0.1, high=0.4).replace(low=0.2)
+    Part(low=0.2, high=0.4)
     """
 
-    p_value: float | None
-    p_adjusted: float | None
-    n_resamples: int
-    why: str
-    cause: str
+    def replace(self, **changes: Any) -> Self:
+        """Return the same with some members changed."""
+        return type(self)(**vars(self) | changes)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherUnitResult:
-    """The same comparison with another swapped unit, for contrast.
-
-    Attributes
-    ----------
-    unit : str
-        The swapped unit.
-    n_units : int
-        Number of these units.
-    method : {"approximate", "exact"}
-        As in `Result`.
-    n_trials, n_extreme : int
-        As in `Result`.
-    p_value : float
-        p with this unit, not adjusted.
-    """
-
-    unit: str
-    n_units: int
-    method: str
-    n_trials: int
-    n_extreme: int
-    p_value: float
+def to_part(value: Any) -> Any:
+    """Return a JSON value with objects as parts, lists as tuples, and None for NaN."""
+    if isinstance(value, dict):
+        return Part(**{name: to_part(member) for name, member in value.items()})
+    if isinstance(value, list):
+        return tuple(map(to_part, value))
+    return None if value != value else value  # noqa: PLR0124
 
 
-@dataclass(frozen=True, slots=True)
-class ClassicalTest:
-    """Result of a classical test of the same two systems.
-
-    Attributes
-    ----------
-    name : str
-        Name of the test, as in the option `tests`.
-    statistic, p_value : float or None
-        Test statistic and p. None if the test does not fit the score.
-    n : int or None
-        Number of observations, of both samples if there are two. None if the test does not fit.
-    assumes_independence : bool
-        Whether the test treats the two systems as independent. Such tests are for contrast only.
-    detail : str
-        How it was computed, or why it does not fit.
-    """
-
-    name: str
-    statistic: float | None
-    p_value: float | None
-    n: int | None
-    assumes_independence: bool
-    detail: str
+DERIVED = ("notes", "warnings", "verdict")
+"""Members of the JSON of a result that the object has by another way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Confidence interval of a difference.
-
-    Attributes
-    ----------
-    method : {"bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal", "recipe-t"}
-        Method of the interval.
-    confidence : float
-        Nominal share of such intervals that contain the true difference.
-    low, high : float
-        Ends of the interval, on the scale of the score. Infinite if so few units cannot reject any difference.
-    n_resamples : int or None
-        Number of resamples, or of trials of the inverted test. None if none were drawn.
-    percentile : tuple of float, or None
-        Ends of the plain percentile interval from the same resamples. None if the difference was not resampled.
-    """
-
-    method: str
-    confidence: float
-    low: float
-    high: float
-    n_resamples: int | None = None
-    percentile: tuple[float, float] | None = None
-
-    def __iter__(self) -> Iterator[float]:
-        """Yield both ends, for `low, high = interval`."""
-        return iter((self.low, self.high))
-
-
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """Tests that A and B differ by less than a margin (non-inferiority and equivalence).
-
-    Attributes
-    ----------
-    margin : float
-        The margin, on the metric's own scale.
-    p_not_worse, p_not_better : float
-        One-sided p of the hypothesis that A is worse, and better, than B by the margin or more.
-    p_equivalent : float
-        The larger of both: p of two one-sided tests (Schuirmann 1987).
-    p_adjusted : tuple of float, or None
-        These three p adjusted by Holm over the family. None if p was not adjusted.
-    verdicts : tuple of str
-        What is shown at alpha, by the adjusted p if there is one: "not worse", "not better", "equivalent".
-    method : str
-        The test, and its limitations.
-    """
-
-    margin: float
-    p_not_worse: float
-    p_not_better: float
-    p_equivalent: float
-    p_adjusted: tuple[float, float, float] | None
-    verdicts: tuple[str, ...]
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
-class RecipeResult:
-    """Results of a comparison over several runs of each system, which are a sample of its recipe.
-
-    Attributes
-    ----------
-    column : str
-        What the runs are: a column such as "seed", or "run" for several files of a system.
-    n_runs : int
-        Number of runs of each system.
-    is_paired : bool
-        Whether the runs of both systems share seeds.
-    method : {"permutation", "paired t", "Welch's t"}
-        Test of `p_runs`. Permutations are exact.
-    p_runs : float or None
-        p over runs, for the items of the test set. `p_value` of the result is over items, for these runs.
-    p_value : float or None
-        p of the recipes: for further runs and items. None with fewer than three runs.
-    p_adjusted : float or None
-        p of the recipes, adjusted over the family (Holm). None if p was not adjusted.
-    df : float or None
-        Degrees of freedom of the test of recipes.
-    se_items, se_runs : float
-        Standard errors of the difference over items and over runs.
-    interval : tuple of float, or None
-        Interval of the difference between recipes, with confidence 1 - alpha.
-    verdict : {"significant", "not significant", "too few runs"}
-        Verdict on the recipes.
-    """
-
-    column: str
-    n_runs: int
-    is_paired: bool
-    method: str
-    p_runs: float | None
-    p_value: float | None
-    p_adjusted: float | None
-    df: float | None
-    se_items: float
-    se_runs: float
-    interval: tuple[float, float] | None
-    verdict: str
-
-    @property
-    def best_p(self) -> float | None:
-        """The adjusted p of the recipes, or the p if it was not adjusted."""
-        return self.p_value if self.p_adjusted is None else self.p_adjusted
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Part):
     """One comparison: two systems, one metric, one test set (or subset).
 
     Attributes
@@ -379,23 +219,23 @@ class Result:
     r12 : float or None
         Correlation of the two systems' item scores (Yeh 2000). None if the score is no mean over items, or scores are
         constant.
-    second_run : SecondRun or None
+    second_run : Part or None
         The cross-check by a second run. None if there was none.
-    exact : Exact or None
+    exact : Part or None
         The exact p, or bounds of it. None if it was not computed.
-    checks : tuple of Check
+    checks : tuple of Part
         Cross-checks and their verdicts.
-    dependence : tuple of Dependence
+    dependence : tuple of Part
         How much differences are correlated within coarser groups than the unit.
-    beside : tuple of OtherUnitResult
+    beside : tuple of Part
         The same comparison with other swapped units.
     notes : tuple of Note
         Notes on this comparison. `warnings` are their texts.
     signature : str or None
         Signature that the scorer library gives, such as that of sacrebleu.
-    tests : tuple of ClassicalTest
+    tests : tuple of Part
         The classical tests that you chose with `tests`.
-    interval : Interval or None
+    interval : Part or None
         Interval of the difference. None if you chose none, or there is none.
     score_a_interval, score_b_interval : tuple of float, or None
         Intervals of both scores, from the same resamples, or Wilson's if the difference has Tango's interval.
@@ -411,11 +251,11 @@ class Result:
     interval_simultaneous : tuple of float, or None
         Simultaneous interval of the difference. With confidence 1 - alpha all such intervals of the family contain
         their differences. Infinite on the open side of a one-sided test.
-    equal_scores : EqualScoreResult or None
+    equal_scores : Part or None
         The equal-score test. None for results of other sources.
-    margin : Margin or None
+    margin : Part or None
         Tests of the margin that you chose with `margin`. None without it.
-    runs : RecipeResult or None
+    runs : Part or None
         Results over several runs of each system, and of their recipes. None if the systems have one run.
 
     Examples
@@ -426,46 +266,14 @@ class Result:
     (0.6, 0.25, True)
     """
 
-    test_set: str
-    subset: dict[str, str] | None
-    unit: str
-    a: str
-    b: str
-    metric: str
-    higher_is_better: bool
-    score_a: float
-    score_b: float
-    difference: float
-    alternative: str
-    n_items: int
-    n_units: int
-    n_discordant: int
-    method: str
-    n_trials: int
-    n_extreme: int
-    p_value: float
     p_interval: tuple[float, float]
-    p_adjusted: float | None = None
-    r12: float | None = None
-    second_run: SecondRun | None = None
-    exact: Exact | None = None
-    checks: tuple[Check, ...] = ()
-    dependence: tuple[Dependence, ...] = ()
-    beside: tuple[OtherUnitResult, ...] = ()
-    notes: tuple[Note, ...] = ()
-    signature: str | None = None
-    p_adjusted_interval: tuple[float, float] | None = None
-    tests: tuple[ClassicalTest, ...] = ()
-    interval: Interval | None = None
-    score_a_interval: tuple[float, float] | None = None
-    score_b_interval: tuple[float, float] | None = None
-    paired_d: float | None = None
-    test_signature: str | None = None
-    p_adjusted_by: dict[str, float] | None = None
-    interval_simultaneous: tuple[float, float] | None = None
-    equal_scores: EqualScoreResult | None = None
-    margin: Margin | None = None
-    runs: RecipeResult | None = None
+
+    @staticmethod
+    def from_record(record: Mapping[str, Any], notes: Sequence[Note]) -> Result:
+        """Return a result from its JSON and its notes; scores that are missing stay NaN."""
+        kept = {name: record[name] for name in ("subset", "p_adjusted_by", "score_a", "score_b", "difference")}
+        members = {name: to_part(value) for name, value in record.items() if name not in DERIVED}
+        return Result(**members | kept | {"notes": tuple(notes)})
 
     def __repr__(self) -> str:
         return _format_line(self)
@@ -475,7 +283,7 @@ class Result:
         """Texts of the notes, as they are printed."""
         return list_texts(self.notes)
 
-    def disagreements(self) -> tuple[Check, ...]:
+    def disagreements(self) -> tuple[Part, ...]:
         """Return the cross-checks that disagree."""
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
@@ -490,12 +298,12 @@ class Result:
         """
         if self.difference == 0:
             return None
-        return self.a if (self.difference > 0) == self.higher_is_better else self.b
+        return str(self.a if (self.difference > 0) == self.higher_is_better else self.b)
 
     @property
     def is_bound(self) -> bool:
         """Whether p is the smallest value that the trials allow: none of them was extreme."""
-        return self.method != "exact" and 0 == self.p_interval[0] < self.p_value
+        return bool(self.method != "exact" and 0 == self.p_interval[0] < self.p_value)
 
     @property
     def is_adjusted_bound(self) -> bool:
@@ -504,7 +312,7 @@ class Result:
 
     def is_undecided(self, alpha: float) -> bool:
         """Return whether the interval of p contains alpha, so that more trials could change the verdict."""
-        return self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1]
+        return bool(self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1])
 
     def verdict(self, alpha: float) -> str:
         """Return the verdict at the significance level alpha in words, by the adjusted p if there is one, else by p.
@@ -545,12 +353,12 @@ class Result:
         return bool(self.p_value <= alpha)
 
 
-def is_contested(test: EqualScoreResult | None, alpha: float, rejects: bool | None, *, is_adjusted: bool) -> bool:
+def is_contested(test: Part | None, alpha: float, rejects: bool | None, *, is_adjusted: bool) -> bool:
     """Return whether the equal-score test decides otherwise, by its adjusted p if there is one and p is adjusted."""
     if rejects is None or test is None or test.p_value is None:
         return False
     p = test.p_adjusted if is_adjusted and test.p_adjusted is not None else test.p_value
-    return (p <= alpha) != rejects
+    return bool((p <= alpha) != rejects)
 
 
 def _format_line(r: Result) -> str:

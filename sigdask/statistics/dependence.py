@@ -36,32 +36,6 @@ NEGLIGIBLE_EFFECT = 1.05
 """Design effects up to this do not matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """How strongly the differences of units in the same group are correlated, for one grouping column.
-
-    Attributes
-    ----------
-    column : str
-        The grouping column.
-    n_groups : int
-        Number of groups.
-    icc : float
-        Intraclass correlation of the differences (ANOVA estimator), which may be negative.
-    design_effect : float
-        1 + (m - 1) icc, at least 0, where m is the mean over units of their group's size. The variance of a mean is
-        larger by this factor than for independent units.
-    p_value : float
-        p-value of the F test that the groups do not differ.
-    """
-
-    column: str
-    n_groups: int
-    icc: float
-    design_effect: float
-    p_value: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SumsOfSquares:
     """Sums of squares between and within groups, from which the ICC of any linear combination of columns is computed.
@@ -122,7 +96,8 @@ class SumsOfSquares:
         Returns
         -------
         tuple of float64 array, shape (n,)
-            ICC, design effect and p, as in `Dependence`; NaN where nothing varies.
+            Intraclass correlation of the differences (ANOVA estimator), the factor 1 + (m - 1) icc of the variance of a
+            mean, where m is the mean over units of their group's size, and p of the F test; NaN where nothing varies.
         """
         weights = weights * self.scale[columns]
         weights = np.ldexp(weights, -np.frexp(np.abs(weights).max(axis=1, initial=0.0))[1][:, None])

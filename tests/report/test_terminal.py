@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+from builders import build_result as fill_result
 from builders import results_to_table
 
 from sigdask.api import compare_all
@@ -12,7 +13,6 @@ from sigdask.report.page import render_page
 from sigdask.report.screen import MAX_CLOSEST, render, select_warnings
 from sigdask.report.text import format_table
 from sigdask.results.fields import get_result
-from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
@@ -36,7 +36,7 @@ def build_result(**changes):
         "n_units": 160, "n_discordant": 34, "method": "approximate", "n_trials": 2**20, "n_extreme": 198,
         "p_value": float(compute_bound(198, 2**20)), "p_interval": tuple(map(float, clopper_pearson(198, 2**20))),
     }  # fmt: skip
-    return Result(**values | changes)
+    return fill_result(**values | changes)
 
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():

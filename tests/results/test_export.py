@@ -102,7 +102,7 @@ def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
 @pytest.mark.slow
 def test_many_rankings_leave_room_on_a_page(monkeypatch):
     results = compare_systems("abcdefgh", adjust="none")
-    rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in results]
+    rows = [r.replace(subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in results]
     table = Results(results_to_table(rows, 0.05), 0, 0.05)
     assert render_page({"": table}, title="t").count("Discriminative power <") == 50
     monkeypatch.setattr(of_page, "MAX_IN_RANKINGS", 100)

@@ -69,7 +69,7 @@ def test_results_are_a_sequence_of_views():
 
 def test_what_is_missing_in_a_frame_is_missing_in_every_library():
     rows = [*REAL_RESULTS["one run, not adjusted"]()[:2]]
-    rows[1] = replace(rows[1], subset={"column": "half", "value": "x"})
+    rows[1] = rows[1].replace(subset={"column": "half", "value": "x"})
     stopped_results = Results(results_to_table(rows, ALPHA), 0, ALPHA)
     assert stopped_results.to_frame()["p_adjusted"].isna().all()
     assert stopped_results.to_frame("pyarrow")["p_adjusted"].to_pylist() == [None, None]

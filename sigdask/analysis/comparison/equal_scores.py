@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import cast
 
 import numpy as np
@@ -41,7 +40,7 @@ from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import CodedColumn, Columns
-from sigdask.results.record import EqualScoreResult
+from sigdask.results.record import Part, to_part
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, compute_bound, enforce_step_down
 
@@ -136,11 +135,12 @@ class EqualScoreTest:
             "equal_scores.why": CodedColumn(reason.astype(np.int32), REASONS),
         }
 
-    def compute_records(self, tallies: Tallies) -> list[EqualScoreResult]:
+    def compute_records(self, tallies: Tallies) -> list[Part]:
         """Return the test of each comparison as a record."""
         p_value, p_adjusted, n_resamples, why = self.compute_columns(tallies).values()
-        p_values = ([None if np.isnan(p) else p for p in column.tolist()] for column in (p_value, p_adjusted))
-        return [*map(EqualScoreResult, *p_values, n_resamples.tolist(), why.to_list(), repeat(""))]
+        columns = p_value.tolist(), p_adjusted.tolist(), n_resamples.tolist(), why.to_list()
+        names = ("p_value", "p_adjusted", "n_resamples", "why")
+        return [to_part(dict(zip(names, row, strict=True), cause="")) for row in zip(*columns, strict=True)]
 
     def _compute_p_values(self, counts: Integers, n_resamples: int) -> tuple[Floats, Floats]:
         """Return p of each comparison in the bootstrap, and the adjusted p."""

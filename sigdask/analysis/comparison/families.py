@@ -348,6 +348,7 @@ class AcrossSets:
                 less_in=int(less[0][h]),
                 p_less=float(less[1][h]),
                 equal_scores=equal_scores[h],
+                interval=None,
             )
             for h, k in enumerate(self.members[:, 0].tolist())
         )
@@ -412,7 +413,7 @@ def add_intervals(
             df = total**2 / (variances**2 / (table.n_units[members] - 1)).sum()
         reach = float(scipy.special.stdtrit(df, 1 - table.alpha / 2) * np.sqrt(total))
         has_interval = np.isfinite(reach) and reach > 0
-        yield replace(result, interval=(result.difference - reach, result.difference + reach) if has_interval else None)
+        yield result.replace(interval=(result.difference - reach, result.difference + reach) if has_interval else None)
 
 
 FEW_UNITS = 20

@@ -1,7 +1,6 @@
 """Tests of families through the public functions: oracles, scales, test sets, unchanged counts."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,7 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
     assert all(r.p_adjusted >= r.p_value for r in adjusted)
     names = "p_adjusted p_adjusted_interval test_signature p_adjusted_by interval_simultaneous equal_scores"
     adjusted_fields = dict.fromkeys(names.split()) | {"checks": (), "notes": ()}
-    assert [replace(r, **adjusted_fields) for r in adjusted] == [replace(r, **adjusted_fields) for r in plain]
+    assert [r.replace(**adjusted_fields) for r in adjusted] == [r.replace(**adjusted_fields) for r in plain]
     assert adjusted.family.n_comparisons == 10
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders import build_result as fill_result
 from builders import results_to_table
 
 from sigdask.api import compare_all
@@ -16,7 +17,7 @@ from sigdask.report.analyses import load_results
 from sigdask.report.presentable import Results
 from sigdask.report.sentences import find_doubtful, format_amount
 from sigdask.results.columns import CodedColumn
-from sigdask.results.record import EqualScoreResult, Result
+from sigdask.results.record import Part
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 
@@ -29,7 +30,7 @@ def build_result(**changes):
         "n_units": 160, "n_discordant": 86, "method": "exact", "n_trials": 2**20, "n_extreme": 31169,
         "p_value": 0.02955, "p_interval": (0.02955, 0.02955),
     }  # fmt: skip
-    return Result(**fields | changes)
+    return fill_result(**fields | changes)
 
 
 def build_verdict(*results, **options):
@@ -63,7 +64,7 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
         (OPEN, "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 0.123; p = 0.05 (999 trials)."),
         (
             {
-                "equal_scores": EqualScoreResult(0.06, None, 9999, "", "x"),
+                "equal_scores": Part(p_value=0.06, p_adjusted=None, n_resamples=9999, why="", cause="x"),
                 "checks": (Check(EQUAL_SCORES, "contested", 0.06, "x"),),
             },
             "Whether I is better than II on f1 is contested: I is ahead by 0.123; p = 0.0296 (exact), but p = 0.06 in the equal-score test (x).",

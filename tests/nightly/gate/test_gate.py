@@ -4,7 +4,6 @@ import json
 import math
 import re
 import time
-from dataclasses import replace
 from itertools import chain, repeat
 from xml.etree import ElementTree as ET
 
@@ -108,21 +107,21 @@ def test_the_smallest_detectable_loss_is_that_of_the_normal_tables():
     # z(0.95) + z(0.8) = 1.644854 + 0.841621 one-sided, z(0.975) + z(0.8) = 1.959964 + 0.841621 two-sided
     _, [two] = compare_losses([0.0], n=80)
     assert compute_detectable_loss(two, 2.0, 0.05) == pytest.approx(2 * (1.959964 + 0.841621), rel=1e-6)
-    assert compute_detectable_loss(replace(two, alternative="less"), 2.0, 0.05) == pytest.approx(
+    assert compute_detectable_loss(two.replace(alternative="less"), 2.0, 0.05) == pytest.approx(
         2 * (1.644854 + 0.841621), rel=1e-6
     )
 
 
 def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its_trials_too():
     _, [result] = compare_losses([0.0], n=60)
-    few_trials = replace(result, method="approximate", n_trials=99)
+    few_trials = result.replace(method="approximate", n_trials=99)
     assert math.isinf(compute_detectable_loss(few_trials, 1.0, 0.0099))
     assert math.isfinite(compute_detectable_loss(few_trials, 1.0, 0.01))
-    exact = replace(few_trials, method="exact", n_units=10)
+    exact = few_trials.replace(method="exact", n_units=10)
     assert math.isfinite(compute_detectable_loss(exact, 1.0, 2 / 2**10))
     assert math.isinf(compute_detectable_loss(exact, 1.0, 1.99 / 2**10))
     assert compute_detectable_loss(exact, None, 0.5) is None
-    assert math.isfinite(compute_detectable_loss(replace(exact, alternative="less"), 1.0, 1 / 2**10))
+    assert math.isfinite(compute_detectable_loss(exact.replace(alternative="less"), 1.0, 1 / 2**10))
 
 
 def test_a_set_too_small_to_show_a_loss_passes_and_has_no_number_for_infinity_in_json():
@@ -169,8 +168,8 @@ def test_rules_that_share_the_false_alarms_of_a_year_divide_them_by_their_compar
 def test_a_loss_whose_p_is_the_level_itself_fails():
     _, [result] = compare_losses([0.1], n=12)
     for p, is_passed in ((0.05, False), (math.nextafter(0.05, 1), True)):
-        confirmed = replace(result.equal_scores, p_value=0.01)
-        exact = replace(result, p_value=p, p_interval=(p, p), method="exact", n_trials=4096, equal_scores=confirmed)
+        confirmed = result.equal_scores.replace(p_value=0.01)
+        exact = result.replace(p_value=p, p_interval=(p, p), method="exact", n_trials=4096, equal_scores=confirmed)
         assert judge([NotWorse(0.05)], [exact], Evidence({"set": "base"})).passed is is_passed
 
 
@@ -217,7 +216,7 @@ def test_rules_speak_of_the_test_sets_and_metrics_they_name():
 
 def test_junit_counts_cases_and_failures_and_escapes_names():
     _, results = compare_losses([0.5, 0.0])
-    renamed = [replace(r, a=f"<{r.a}>&\x07") for r in results]
+    renamed = [r.replace(a=f"<{r.a}>&\x07") for r in results]
     verdict = judge([NotWorse(0.01)], renamed, Evidence({"set": "base"}))
     root = ET.fromstring(render_junit(verdict, "night & day").encode())
     assert root.get("name") == "night & day"

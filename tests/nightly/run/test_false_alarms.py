@@ -1,7 +1,6 @@
 """The level of a gate over many nights: losses after quiet nights, repeated observations."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,7 +69,7 @@ def test_a_score_that_is_undefined_does_not_pass():
     base, new = build_night(0, 3)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     [result] = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
-    table = results_to_table([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
+    table = results_to_table([result.replace(score_a=math.nan, difference=math.nan)], 0.05)
     verdict = judge_rules([NotWorse(0.01)], table, Evidence({"night": "base"}))
     assert not verdict.passed
     assert "no score: new or base has none by mean on night; nothing was judged" in render(verdict)

@@ -74,7 +74,7 @@ def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust)
         path.write_text(f'adjust = "{adjust}"\n' + text)
         outcome = run_plan(load_plan(path), cluster="none")
         assert outcome.exit_status == 0
-        return [replace(r, notes=()) for r in outcome.results["set0"]], outcome.n_counted
+        return [r.replace(notes=()) for r in outcome.results["set0"]], outcome.n_counted
 
     expected = count_trials(tmp_path / "a", 20_000)
     rows = read_tallies(tmp_path / "a" / "night.sqlite")

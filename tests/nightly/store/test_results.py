@@ -4,12 +4,11 @@ import zlib
 
 import numpy as np
 import pytest
-from builders import results_to_table
+from builders import build_result, results_to_table
 
 from sigdask.nightly.store import COMPARISON, COMPLETE, open_for_reading, open_store, results, status
 from sigdask.results.columns import CodedColumn
 from sigdask.results.fields import iter_results
-from sigdask.results.record import Result
 
 
 def build_row(a, b, p=0.5, **changes):
@@ -18,7 +17,7 @@ def build_row(a, b, p=0.5, **changes):
         "score_b": 0.125, "difference": 0.125, "alternative": "two-sided", "n_items": 9, "n_units": 9,
         "n_discordant": 5, "method": "approximate", "n_trials": 99, "n_extreme": 49, "p_interval": (0.25, 0.75),
     }  # fmt: skip
-    return Result(a=a, b=b, p_value=p, **values | changes)
+    return build_result(a=a, b=b, p_value=p, **values | changes)
 
 
 def build_table(n_systems, p):
