@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -485,7 +485,7 @@ def _compare_result(
         comparison.skip("signature", OTHER_SCORER)
         options, changed = [{}, {}], {"signature": None}
     before, now = (
-        {**row, **changed, "test_signature": asdict(signature) | {"options": own}}
+        {**row, **changed, "test_signature": vars(signature) | {"options": own}}
         for row, signature, own in zip((entry.values, current), (entry.signature, new), options, strict=True)
     )
     yield from comparison.iter_differences(*_align_notes(before, now, comparison))

@@ -10,8 +10,7 @@ adjusted together, has a digest.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -24,14 +23,13 @@ from sigdask.options import OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import CodedColumn, Hashes
+from sigdask.results.record import Part
 from sigdask.results.table import Table
 
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
 """How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
 
 OPTION_PREFIX = "metric."
-
-OUTER_SPACE = re.compile(r"^\s+|\s+$")
 
 LINE_BREAK = re.compile(r"[ \t]*\n\s*")
 """Pattern of a line break that a terminal inserted into a copied line."""
@@ -52,9 +50,6 @@ class DataDigests(NamedTuple):
     a: str
     b: str
 
-    def __str__(self) -> str:
-        return ".".join(self)
-
 
 COUNT = r"[0-9]{1,19}"
 
@@ -73,75 +68,21 @@ it as `metric.KEY`.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
-    """All that the p of one comparison depends on.
+REQUIRED = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
+"""Keys that every signature has."""
 
-    Attributes
-    ----------
-    test : {"ar"}
-        Approximate randomization.
-    metric : str
-        Metric as requested.
-    alternative : {"two-sided", "greater", "less"}
-        Sign of A's score minus B's under the alternative.
-    method : {"auto", "randomization", "exact", "both"}
-        Method as requested.
-    exact_limit : float or None
-        Requested limit of exact p-values in seconds, if the method omits those that take longer.
-    p : {"trials", "exact", "limits"}
-        How p was obtained.
-    seed, scheme : int
-        Seed of the random stream, and the version of its layout.
-    test_set, unit : str
-        Name of the test set, which also determines the random stream, and the swapped unit.
-    data : DataDigests
-        Digests of the data.
-    version : str
-        Version of sigdask.
-    n_trials : int or None
-        Number of random trials counted. None if there were none.
-    options : tuple of (str, str)
-        Options of the metric, as its scorer prints them. For a user's metric, `code` is a digest of its code.
-    by, value : str or None
-        Column and value, if a subset of the items was compared.
-    adjust : str or None
-        How p was adjusted, over `members` comparisons with the digest `family`.
+
+class Signature(Part):
+    """All that the p of one comparison depends on: an attribute for each of `KEYS`, None where the line lacks it.
+
+    `options` has the options of the metric as pairs of texts, as its scorer prints them; for a user's metric, `code` is
+    a digest of its code.
     """
-
-    test: str = "ar"
-    metric: str
-    alternative: str
-    method: str
-    p: str
-    seed: int
-    scheme: int
-    test_set: str
-    unit: str
-    data: DataDigests
-    version: str
-    n_trials: int | None = None
-    exact_limit: float | None = None
-    options: tuple[tuple[str, str], ...] = ()
-    by: str | None = None
-    value: str | None = None
-    adjust: str | None = None
-    members: int | None = None
-    family: str | None = None
 
     @property
     def subset(self) -> tuple[str, str] | None:
         """Column and value of the subset of items that was compared, None for all."""
         return None if self.by is None or self.value is None else (self.by, self.value)
-
-    def __str__(self) -> str:
-        parts = []
-        for key, (name, _) in KEYS.items():
-            if (value := getattr(self, name)) is not None:
-                parts.append(f"{key}:{_escape(str(value))}")
-            if key == "metric":
-                parts += [f"{OPTION_PREFIX}{_escape(name)}:{_escape(option)}" for name, option in self.options]
-        return "|".join(parts)
 
     @staticmethod
     def parse(text: str) -> Signature:
@@ -158,8 +99,8 @@ class Signature:
         ...     "test:ar|metric:f%3Abeta=2|alt:two-sided|method:auto|p:exact|seed:0|scheme:1|set:|unit:item"
         ...     "|data:0a1b2c3d4e5f.0123456789ab.ba9876543210|v:0.3.0"
         ... )
-        >>> Signature.parse(line).metric, str(Signature.parse(line)) == line
-        ('f:beta=2', True)
+        >>> Signature.parse(line).metric
+        'f:beta=2'
         """
         pairs = _split_pairs(text)
         options = tuple(
@@ -167,17 +108,15 @@ class Signature:
         )
         if unknown := next((key for key in pairs if key not in KEYS), None):
             raise InputError(f"signature: no key {unknown!r}; keys: {', '.join(KEYS)} and {OPTION_PREFIX}…")
-        if missing := [key for key, (name, _) in KEYS.items() if name not in OPTIONAL and key not in pairs]:
+        if missing := [key for key in REQUIRED if key not in pairs]:
             raise InputError(
                 f"signature: {', '.join(missing)} missing; found {', '.join(pairs) or 'nothing'}. Copy the whole "
                 "line, and put it in quotation marks"
             )
         if ("by" in pairs) != ("value" in pairs):
             raise InputError("signature: by and value belong together", remedy="give both or neither")
-        return Signature(**{KEYS[key][0]: _read_value(key, value) for key, value in pairs.items()}, options=options)
-
-
-OPTIONAL = {field.name for field in fields(Signature) if field.default is not MISSING} - {"test"}
+        absent = dict.fromkeys(name for name, _ in KEYS.values())
+        return Signature(**absent | {KEYS[key][0]: _read_value(key, pairs[key]) for key in pairs}, options=options)
 
 
 def _read_value(key: str, text: str) -> Any:
@@ -195,13 +134,13 @@ def is_signature(text: str) -> bool:
     return text.strip().startswith("test:")
 
 
+def _format_pairs(pairs: Iterable[tuple[str, object]]) -> str:
+    """Return the text of keys and values, leaving out those that are None."""
+    return "|".join(f"{_escape(key)}:{_escape(str(value))}" for key, value in pairs if value is not None)
+
+
 def _escape(text: str) -> str:
-    encoded = "".join(c if c.isprintable() and c not in "|:%" else _percent_encode(c) for c in text)
-    return OUTER_SPACE.sub(lambda space: _percent_encode(space[0]), encoded)
-
-
-def _percent_encode(text: str) -> str:
-    return quote(text, safe="", errors="surrogatepass")
+    return "".join(c if c.isprintable() and c not in "|:%" else quote(c, safe="") for c in text)
 
 
 def _split_pairs(text: str) -> dict[str, str]:
@@ -212,7 +151,7 @@ def _split_pairs(text: str) -> dict[str, str]:
         if not colon:
             raise InputError(f"signature: {part!r}: expected KEY:VALUE, separated by |")
         try:
-            key, value = (unquote(escaped, errors="surrogatepass") for escaped in (key, value))
+            key, value = (unquote(escaped, errors="strict") for escaped in (key, value))
         except UnicodeDecodeError:
             raise InputError(f"signature: {part!r}: % must be followed by the code of a UTF-8 character") from None
         if key in pairs:
@@ -262,29 +201,16 @@ def _format_halves(*settings: Any) -> tuple[str, str]:
     test_set, column, value, unit, metric, alternative, method_and_limit, scorer, code, *rest = settings
     adjust, members, family, version, seed, n_trials, is_exact, is_enumerated = rest
     method, _, limit = method_and_limit.partition(":")
-    start, end = str(
-        Signature(
-            metric=metric,
-            alternative=alternative,
-            method=method,
-            exact_limit=float(limit) if limit else None,
-            p=EXACT if is_exact else TRIALS if n_trials else LIMITS,
-            seed=seed,
-            scheme=SCHEME,
-            test_set=test_set,
-            unit=unit,
-            data=DataDigests("0", "0", "0"),
-            version=version,
-            n_trials=None if is_enumerated or not n_trials else n_trials,
-            options=(*split_scorer_signature(scorer), *([("code", code)] if code else [])),
-            by=column or None,
-            value=value if column else None,
-            adjust=adjust or None,
-            members=int(members) if members else None,
-            family=family or None,
-        )
-    ).split("|data:0.0.0|")
-    return start, end
+    options = (*split_scorer_signature(scorer), *([("code", code)] if code else []))
+    pairs = [
+        ("test", "ar"), ("metric", metric), *((f"{OPTION_PREFIX}{key}", option) for key, option in options),
+        ("alt", alternative), ("method", method), ("limit", float(limit) if limit else None),
+        ("p", EXACT if is_exact else TRIALS if n_trials else LIMITS),
+        ("nt", None if is_enumerated or not n_trials else n_trials), ("seed", seed), ("scheme", SCHEME),
+        ("set", test_set), ("by", column or None), ("value", value if column else None), ("unit", unit),
+        ("adj", adjust or None), ("m", members or None), ("family", family or None),
+    ]  # fmt: skip
+    return _format_pairs(pairs), _format_pairs([("v", version)])
 
 
 def split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
