@@ -220,19 +220,27 @@ def get_type(path: str) -> str:
 @cache
 def _list_types() -> dict[str, str]:
     of_groups = {"checks.*.fit": "number", "checks.*.why": "string", "tests.*.n_dropped": "integer"}
-    return dict(_iter_types("", get_result_schema())) | INTERNAL | of_groups
+    return {path: kind for path, kind, _ in _iter_leaves("", get_result_schema())} | INTERNAL | of_groups
 
 
-def _iter_types(path: str, schema: Schema) -> Iterator[tuple[str, str]]:
+@cache
+def get_frame_columns() -> dict[str, str]:
+    """Return the names of the columns of data frames, with the paths of their values; `*` stands for a test's name."""
+    return {name: path for path, _, name in _iter_leaves("", get_result_schema()) if name}
+
+
+def _iter_leaves(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
+    """Yield the path of each column, its JSON type and its name in data frames, which is empty if these lack it."""
     schema, kind, _ = resolve(schema)
     if kind == "object":
         for name, inner in schema["properties"].items():
-            yield from _iter_types(_join(path, name), inner)
+            yield from _iter_leaves(_join(path, name), inner)
     elif kind == "array" and path not in LEFT_OUT:
-        for k in range(schema["maxItems"]) if "maxItems" in schema else "*":
-            yield from _iter_types(_join(path, k), schema["items"])
+        names = schema.get("columns", [""] * schema.get("maxItems", 0))
+        for k, name in enumerate(names) if names else [("*", "")]:
+            yield from _iter_leaves(_join(path, k), {"column": name, **schema["items"]})
     elif kind != "array":
-        yield path, kind
+        yield path, kind, schema.get("column", "")
 
 
 def _join(path: str, name: object) -> str:

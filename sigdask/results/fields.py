@@ -30,6 +30,7 @@ from sigdask.results.columns import (
     build_column,
     flatten,
     format_deciding,
+    get_frame_columns,
     get_type,
     nest,
 )
@@ -295,16 +296,23 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
 def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str, list[Any]]:
     """Return the values of records that no column of a table has, by path."""
     rows = range(len(table))
-    p_runs = np.where(np.isnan(table["runs.p_adjusted"]), table["runs.p_value"], table["runs.p_adjusted"])
-    return {
-        "second_run.p_value": ((table["second_run.n_extreme"] + 1) / (table["second_run.n_trials"] + 1)).tolist(),
+    return _derive_columns(table) | {
         "notes": [list_dicts(notes.get(row, ())) for row in rows],
         "warnings": [[note.text for note in notes.get(row, ())] for row in rows],
+        "margin.verdicts": _list_claims(table) if table.has("margin") else [()] * len(table),
+    }
+
+
+def _derive_columns(table: Table) -> dict[str, list[Any]]:
+    """Return the columns of JSON and data frames that follow from those of a table, by path."""
+    p_runs = np.where(np.isnan(table["runs.p_adjusted"]), table["runs.p_value"], table["runs.p_adjusted"])
+    trials = table["second_run.n_trials"]
+    return {
+        "second_run.p_value": np.where(trials > 0, (table["second_run.n_extreme"] + 1) / (trials + 1), np.nan).tolist(),
         "test_signature": format_signatures(table),
         f"p_adjusted_by.{UNADJUSTED}": table.p_value.tolist(),
         "verdict": _pick(DECISIONS, table.outcome % 4),
         "margin.p_equivalent": _compute_equivalence(table).tolist(),
-        "margin.verdicts": _list_claims(table) if table.has("margin") else [()] * len(table),
         "runs.verdict": _pick(RUN_VERDICTS, np.where(np.isnan(p_runs), 0, 1 + (p_runs <= table.alpha))),
     }
 
@@ -430,30 +438,6 @@ def _read_origins(texts: CodedColumn[str]) -> dict[str, Column]:
     return {path: build_column(get_type(path), [row.get(path[8:]) for row in rows]) for path in paths}
 
 
-FRAME_COLUMNS = {
-    **{name.partition(".")[0]: name for name in (
-        "test_set", "subset.value", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference",
-        "alternative", "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted",
-        "r12", "signature",
-    )},
-    "p_low": "p_interval.0", "p_high": "p_interval.1", "p_adjusted_low": "p_adjusted_interval.0",
-    "p_adjusted_high": "p_adjusted_interval.1", "second_run_p_value": "second_run.p_value",
-    "agreement_p": "second_run.agreement_p", "disagreements": "disagreements", "tests": "tests",
-    "interval_method": "interval.method", "interval_confidence": "interval.confidence", "interval_low": "interval.low",
-    "interval_high": "interval.high", "score_a_low": "score_a_interval.0", "score_a_high": "score_a_interval.1",
-    "score_b_low": "score_b_interval.0", "score_b_high": "score_b_interval.1", "paired_d": "paired_d",
-    "test_signature": "test_signature", "p_tukey": "p_adjusted_by.tukey",
-    "interval_simultaneous_low": "interval_simultaneous.0", "interval_simultaneous_high": "interval_simultaneous.1",
-    "p_equal_scores": "equal_scores.p_value", "p_equal_scores_adjusted": "equal_scores.p_adjusted",
-    "verdict": "verdict", "margin": "margin.margin", "p_not_worse": "margin.p_not_worse",
-    "p_not_better": "margin.p_not_better", "p_equivalent": "margin.p_equivalent", "p_runs": "runs.p_runs",
-    "p_recipes": "runs.p_value", "p_recipes_adjusted": "runs.p_adjusted",
-}  # fmt: skip
-"""Columns of data frames, CSV and Parquet, in their order, with the paths of their values. `tests` stands for the
-statistic and p-value of each classical test. New columns are appended.
-"""
-
-
 def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Table:
     """Return the columns of a data frame, with nulls for what is missing.
 
@@ -464,29 +448,28 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
     tests : sequence of str, optional
         The classical tests whose statistic and p-value have columns; by default those that were requested.
     """
-    tests = table.list_keys("tests") if tests is None else tests
-    paths: dict[str, str] = {}
-    for name, path in FRAME_COLUMNS.items():
-        of_tests = {f"{t}_{key}": f"tests.{t}.{key}" for t in tests for key in ("statistic", "p_value")}
-        paths |= of_tests if name == "tests" else {name: path}
-    trials = table["second_run.n_trials"]
     subsets = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
-    values = {
-        **{path: table[path].map(lambda text: text or None) for path in ("signature", "interval.method")},
-        "subset.value": [value if column else None for column, value in subsets],
-        "second_run.p_value": np.where(trials > 0, (table["second_run.n_extreme"] + 1) / (trials + 1), np.nan),
-        "disagreements": _list_disagreements(table),
-        "test_signature": format_signatures(table),
-        "verdict": _pick(DECISIONS, table.outcome % 4),
-        "margin.p_equivalent": _compute_equivalence(table),
-    }
-    return pa.table({name: _to_nullable(values[p] if p in values else table[p]) for name, p in paths.items()})
+    derived = _derive_columns(table) | {"subset.value": [value if column else None for column, value in subsets]}
+    data = {}
+    for name, path in get_frame_columns().items():
+        for test in (table.list_keys("tests") if tests is None else tests) if "*" in path else [""]:
+            own = path.replace("*", test)
+            data[name.replace("*", test)] = _to_nullable(own, derived[own] if own in derived else table[own])
+    return pa.table(data | {"disagreements": pa.array(_list_disagreements(table), pa.string())})
 
 
-def _to_nullable(values: Any) -> pa.Array:
-    if isinstance(values, np.ndarray):
-        return pa.array(values, from_pandas=True)  # NaN is null
-    return pa.array(values.to_list() if isinstance(values, CodedColumn) else values, pa.string())
+ARROW_TYPES = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
+
+
+ARROW_TYPES = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
+
+
+def _to_nullable(path: str, values: Any) -> pa.Array:
+    """Return the values of a column, with null for NaN and for a scorer's signature or an interval that is missing."""
+    values = values.to_list() if isinstance(values, CodedColumn) else values
+    if path in {"signature", "interval.method"}:
+        values = [value or None for value in values]
+    return pa.array(values, ARROW_TYPES[get_type(path)], from_pandas=True)
 
 
 def _list_disagreements(table: Table) -> list[str]:
