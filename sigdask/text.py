@@ -6,12 +6,9 @@ import difflib
 import json
 import math
 import re
-import types
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
@@ -386,30 +383,3 @@ def _decode(text: str) -> str:
     while "%" in text and (decoded := unquote(text)) != text:
         text = decoded
     return text
-
-
-def value_from_json(kind: Any, value: Any) -> Any:
-    """Return the value of type `kind` that `to_plain` converted to the given JSON value; an optional NaN is null."""
-    if value is None or (kind is not float and isinstance(value, float) and math.isnan(value)):
-        return None
-    if _is_plain(kind):
-        return value
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin in {typing.Union, types.UnionType}:
-        return value_from_json(next(a for a in arguments if a is not type(None)), value)
-    if isinstance(kind, type) and is_dataclass(kind):
-        known: dict[str, Any] = _types(kind)
-        return kind(**{key: value_from_json(known[key], item) for key, item in value.items() if key in known})
-    if origin is tuple:
-        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
-        return tuple(value_from_json(k, item) for k, item in zip(kinds, value, strict=True))
-    return value
-
-
-@cache
-def _is_plain(kind: Any) -> bool:
-    is_union = typing.get_origin(kind) in {typing.Union, types.UnionType}
-    return kind in {Any, *PLAIN_TYPES, float} or (is_union and all(map(_is_plain, typing.get_args(kind))))
-
-
-_types = cache(typing.get_type_hints)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sigdask.errors import InputError
 
 WORD = 8
-"""Bytes that are compared at a time."""
+"""Bytes of the size of a text in a frame."""
 
 BLOCK = 1 << 16
 """Texts framed at a time, so that intermediate arrays stay small."""
@@ -134,37 +134,13 @@ class Texts(Sequence[str]):
 
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The stable order that sorts the texts by their bytes, and a mask of places that repeat the text before.
-
-        The eight bytes after the common prefix nearly always decide, and numpy sorts integers several times faster than
-        Arrow sorts texts.
-        """
+        """The stable order that sorts the texts by their bytes, and a mask of places that repeat the text before."""
         from pyarrow import compute
 
-        words = self._get_words()
-        order = np.argsort(words)
-        is_same = np.diff(words[order], prepend=0) == 0
-        is_same[:1] = False
-        places = np.flatnonzero(is_same | np.append(is_same[1:], False))
-        rows = np.sort(order[places])
-        order[places] = rows[to_integers(compute.array_sort_indices(self[rows].array))]
-        alike = self[order[places]]
+        order = to_integers(compute.array_sort_indices(self.array))
         tied = np.zeros(len(self), np.bool_)
-        tied[places[1:]] = alike[1:].equals(alike[:-1])
+        tied[1:] = self[order[1:]].equals(self[order[:-1]])
         return order, tied
-
-    def _get_words(self) -> NDArray[np.uint64]:
-        """Return the eight bytes of each text after the common prefix as numbers that sort like them."""
-        from pyarrow import compute
-
-        first, last = ((end or "").encode() for end in compute.min_max(self.array).as_py().values())
-        n_shared = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-        padded = np.append(self.content, np.zeros(WORD, np.uint8))
-        windows: NDArray[Any] = np.ndarray((len(padded) - WORD + 1,), ">u8", padded, strides=(1,))
-        n_missing = np.clip(WORD + n_shared - np.diff(self.offsets), 0, WORD).astype(np.uint64)
-        half = n_missing << np.uint64(2)  # zeros behind the end; a shift by 64 bits does nothing, so shift twice
-        words = windows[self.offsets[:-1] - self.offsets[0] + n_shared].astype(np.uint64)
-        return np.asarray(words >> half >> half << half << half)
 
     @property
     def are_unique(self) -> bool:

@@ -52,13 +52,12 @@ from sigdask.report.presentable import MAX_ROWS, Results, convert_results, list_
 from sigdask.report.screen import list_alarms
 from sigdask.report.sentences import ADJUSTMENTS
 from sigdask.report.text import render_blocks
-from sigdask.results.comparisons import FamilyNote, ResultAcrossSets, get_version
+from sigdask.results.comparisons import get_version
 from sigdask.results.fields import build_table
-from sigdask.results.record import read_note, to_part
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_p_equals, format_score
-from sigdask.text import format_count, value_from_json
+from sigdask.text import format_count
 
 
 class PaperTables:
@@ -849,15 +848,8 @@ def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mappi
 def _load_comparisons(recorded: RecordedResults) -> Results:
     """Return the recorded results of comparisons."""
     document = recorded.document
-    return Results(
-        build_table([entry.values for entry in recorded.results], document["alpha"], document.get("grouping", "auto")),
-        document["seed"],
-        document["alpha"],
-        tuple(map(read_note, document["notes"])),
-        value_from_json(FamilyNote, document["family"]),
-        tuple(ResultAcrossSets(**vars(to_part(verdict))) for verdict in document["together"]),
-        document["options"] or {},
-    )
+    rows = [entry.values for entry in recorded.results]
+    return Results.from_document(build_table(rows, document["alpha"], document.get("grouping", "auto")), document)
 
 
 def _list_powers(entries: Any) -> Any:

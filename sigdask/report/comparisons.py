@@ -489,19 +489,19 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
 
 def _rank_systems(table: Table, baseline: str | None) -> list[str]:
     """Return the systems of one group: the baseline first, then the best."""
-    scores = collect_scores(table)
+    systems, scores, *_ = collect_scores(table)
     sign = -1 if table.higher_is_better[0] else 1
-    names = [scores.systems[k] for k in np.argsort(sign * scores.scores, kind="stable").tolist()]  # NaN come last
+    names = [systems[k] for k in np.argsort(sign * scores, kind="stable").tolist()]  # NaN come last
     return names if baseline is None else [baseline, *names]
 
 
 def _build_score_column(table: Table, design: str, order: Sequence[str], style: MetricStyle) -> Column:
     """Return the column of systems' scores by one metric, in the order of `order`."""
-    found, higher_is_better = collect_scores(table), bool(table.higher_is_better[0])
-    best = find_best(found.scores, higher_is_better=higher_is_better)
+    (systems, scores, *_), higher_is_better = collect_scores(table), bool(table.higher_is_better[0])
+    best = find_best(scores, higher_is_better=higher_is_better)
     cells = {
         name: (style.format(score), is_best)
-        for name, score, is_best in zip(found.systems, found.scores.tolist(), best.tolist(), strict=True)
+        for name, score, is_best in zip(systems, scores.tolist(), best.tolist(), strict=True)
     }
     marks: dict[str, str] = {}
     if design == "letters":

@@ -234,16 +234,17 @@ def _iter_leaves(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:
     schema, kind, _ = resolve(schema)
     if kind == "object":
         for name, inner in schema["properties"].items():
-            yield from _iter_leaves(_join(path, name), inner)
+            yield from _iter_leaves(join_path(path, name), inner)
     elif kind == "array" and path not in LEFT_OUT:
         names = schema.get("columns", [""] * schema.get("maxItems", 0))
         for k, name in enumerate(names) if names else [("*", "")]:
-            yield from _iter_leaves(_join(path, k), {"column": name, **schema["items"]})
+            yield from _iter_leaves(join_path(path, k), {"column": name, **schema["items"]})
     elif kind != "array":
         yield path, kind, schema.get("column", "")
 
 
-def _join(path: str, name: object) -> str:
+def join_path(path: str, name: object) -> str:
+    """Return the path of a member."""
     return f"{path}.{name}" if path else str(name)
 
 
@@ -264,7 +265,7 @@ def _flatten(path: str, schema: Schema, values: Sequence[Any]) -> Iterator[tuple
     schema, kind, _ = resolve(schema)
     if kind == "object":
         for name, inner in schema["properties"].items():
-            yield from _flatten(_join(path, name), inner, [None if v is None else _get(v, name) for v in values])
+            yield from _flatten(join_path(path, name), inner, [None if v is None else _get(v, name) for v in values])
     elif path in KEYED:
         rows = [{str(entry[KEYED[path]]): entry for entry in v or ()} for v in values]
         for name in dict.fromkeys(name for row in rows for name in row):
@@ -283,53 +284,6 @@ ENDS: Mapping[str | int, float] = {0: -np.inf, 1: np.inf, "low": -np.inf, "high"
 
 def _get(members: Mapping[Any, Any], key: str | int) -> Any:
     return ENDS.get(key) if members.get(key) is None else members[key]
-
-
-def nest(
-    n: int,
-    given: Mapping[str, list[Any]],
-    presence: Mapping[str, Sequence[bool]],
-    keys: Mapping[str, Sequence[str]],
-    read: Callable[[str, str, bool], list[Any]],
-) -> list[dict[str, Any]]:
-    """Return records of `n` rows.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    given : mapping of str to list
-        Values by path that no column has.
-    presence : mapping of str to sequence of bool
-        Whether each row has an object, by path; all have the others.
-    keys : mapping of str to sequence of str
-        Names of the entries of lists of objects.
-    read : callable
-        Function from a column's path, its type and whether it may be null to its values.
-    """
-
-    def collect(path: str, schema: Schema) -> list[Any]:
-        if path in given:
-            return given[path]
-        if path in presence and not any(presence[path]):
-            return [None] * n
-        schema, kind, is_nullable = resolve(schema)
-        rows: list[Any]
-        if path in keys:
-            entries = [collect(f"{path}.{key}", schema["items"]) for key in keys[path]]
-            rows = [[entry for entry in row if entry is not None] for row in zip(*entries, strict=True)]
-            return rows or [[] for _ in range(n)]
-        if kind == "array":
-            rows = list(zip(*(collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])), strict=True))
-            return [None if row[0] is None or np.isnan(row[0]) else row for row in rows] if is_nullable else rows
-        if kind != "object":
-            return read(path, kind, is_nullable)
-        columns = [collect(_join(path, name), inner) for name, inner in schema["properties"].items()]
-        rows = [dict(zip(schema["properties"], row, strict=True)) for row in zip(*columns, strict=True)]
-        pairs = zip(rows, presence[path], strict=True) if path in presence else ()
-        return [row if has else None for row, has in pairs] if path in presence else rows
-
-    return collect("", get_result_schema())
 
 
 NAMES: Mapping[type, tuple[str, ...]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
 from operator import eq
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import NO_UNITS, build_frame_from_data
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import Note, Part, Result, is_contested, list_dicts, list_texts
+from sigdask.results.record import Note, Part, Result, is_contested, list_dicts, list_texts, read_note, to_part
 from sigdask.results.table import Table
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 
@@ -109,6 +109,22 @@ class ComparisonResults(Sequence[Result]):
     together: tuple[ResultAcrossSets, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     units: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_document(cls, table: Table, document: Mapping[str, Any]) -> Self:
+        """Return the results of a table and of the keys of `around` that the table does not determine."""
+        return cls(
+            table,
+            document["seed"],
+            document["alpha"],
+            tuple(map(read_note, document.get("notes", ()))),
+            FamilyNote(**document["family"]) if document.get("family") else None,
+            tuple(
+                ResultAcrossSets(**vars(to_part(verdict)) | {"difference": verdict["difference"]})
+                for verdict in document.get("together", ())
+            ),
+            document.get("options") or {},
+        )
 
     @overload
     def __getitem__(self, index: int | tuple[str, ...]) -> Result: ...

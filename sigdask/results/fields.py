@@ -27,12 +27,15 @@ from sigdask.results.columns import (
     UNADJUSTED,
     CodedColumn,
     Column,
+    Schema,
     build_column,
     flatten,
     format_deciding,
     get_frame_columns,
+    get_result_schema,
     get_type,
-    nest,
+    join_path,
+    resolve,
 )
 from sigdask.results.record import Note, Result, list_dicts, read_note
 from sigdask.results.signature import Signature, format_signatures
@@ -284,13 +287,31 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
     if presence["equal_scores"][:1].any():
         keys["checks"].append(EQUAL_SCORES)
 
-    def read(path: str, kind: str, is_nullable: bool) -> list[Any]:
-        column = table[path]
-        values = column.to_list() if isinstance(column, CodedColumn) else column.tolist()
-        return [value or None for value in values] if is_nullable and kind != "number" else list(values)
+    n, masks = len(table), {path: mask.tolist() for path, mask in presence.items()}
 
-    masks = {path: mask.tolist() for path, mask in presence.items()}
-    return nest(len(table), given, masks, keys, read)
+    def collect(path: str, schema: Schema) -> list[Any]:
+        if path in given:
+            return given[path]
+        if path in masks and not any(masks[path]):
+            return [None] * n
+        schema, kind, is_nullable = resolve(schema)
+        rows: list[Any]
+        if path in keys:
+            entries = [collect(f"{path}.{key}", schema["items"]) for key in keys[path]]
+            rows = [[entry for entry in row if entry is not None] for row in zip(*entries, strict=True)]
+            return rows or [[] for _ in range(n)]
+        if kind == "array":
+            rows = list(zip(*(collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])), strict=True))
+            return [None if row[0] is None or np.isnan(row[0]) else row for row in rows] if is_nullable else rows
+        if kind != "object":
+            rows = table[path].to_list() if kind == "string" else table[path].tolist()
+            return [value or None for value in rows] if is_nullable and kind != "number" else rows
+        columns = [collect(join_path(path, name), inner) for name, inner in schema["properties"].items()]
+        rows = [dict(zip(schema["properties"], row, strict=True)) for row in zip(*columns, strict=True)]
+        pairs = zip(rows, masks[path], strict=True) if path in masks else ()
+        return [row if has else None for row, has in pairs] if path in masks else rows
+
+    return collect("", get_result_schema())
 
 
 def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str, list[Any]]:

@@ -117,28 +117,11 @@ def is_agreement(table: Table) -> bool:
     return all(table.metric.values[k].startswith(PREFIX) for k in np.unique(table.metric.codes).tolist())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SystemScores:
-    """The systems compared by one metric, with one score for each system.
+def collect_scores(table: Table) -> tuple[list[str], Floats, Integers, Integers]:
+    """Return the systems in a table of one metric, a score of each, and the places of each row's systems.
 
-    Attributes
-    ----------
-    systems : list of str
-        Their names.
-    scores : float64 array, shape (n_systems,)
-        Score of each system. If items are missing, it is the score in the pair with the most items.
-    a, b : int64 array, shape (n,)
-        The place of each row's systems.
+    If items are missing, the score is that in the pair with the most items.
     """
-
-    systems: list[str]
-    scores: Floats
-    a: Integers
-    b: Integers
-
-
-def collect_scores(table: Table) -> SystemScores:
-    """Return the systems in a table of one metric, with their scores."""
     names, a, b = index_systems(table)
     most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
@@ -147,19 +130,16 @@ def collect_scores(table: Table) -> SystemScores:
     order = np.argsort(first_rows)
     new_indices = np.zeros(len(names), np.int64)
     new_indices[used[order]] = np.arange(len(used))
-    listed = [names[k] for k in used[order].tolist()]
-    return SystemScores(listed, scores[first_rows[order]], new_indices[a], new_indices[b])
+    return [names[k] for k in used[order].tolist()], scores[first_rows[order]], new_indices[a], new_indices[b]
 
 
 def build_ranking(table: Table) -> SystemRanking:
     """Return the ranking of the systems in a table of one metric with all pairs compared."""
-    system_scores = collect_scores(table)
+    systems, scores, a, b = collect_scores(table)
     decision, higher_is_better = table.decision, bool(table.higher_is_better[0])
     is_a_better = (table.difference >= 0) == higher_is_better
-    pairs = np.where(is_a_better, [system_scores.a, system_scores.b], [system_scores.b, system_scores.a]).T
-    systems_ranked = rank_systems(
-        system_scores.systems, system_scores.scores, pairs[decision == 1], higher_is_better=higher_is_better
-    )
+    pairs = np.where(is_a_better, [a, b], [b, a]).T
+    systems_ranked = rank_systems(systems, scores, pairs[decision == 1], higher_is_better=higher_is_better)
     column, value = table["subset.column"][0], table["subset.value"][0]
     return SystemRanking(
         table.test_set[0],
@@ -167,7 +147,7 @@ def build_ranking(table: Table) -> SystemRanking:
         table.metric[0],
         discriminative_power(table.p_value, table.alpha),
         tuple(systems_ranked),
-        _find_clusters(table, pairs, [system_scores.systems.index(ranked.system) for ranked in systems_ranked]),
+        _find_clusters(table, pairs, [systems.index(ranked.system) for ranked in systems_ranked]),
         choose_grouping(table.grouping, systems_ranked),
     )
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import find_distinct, number_rows
-from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.fields import Bools, Integers
 from sigdask.counts.texts import Texts
 from sigdask.options import Grouping
 from sigdask.results.columns import (
@@ -181,16 +181,11 @@ class Table:
         return np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
 
     @property
-    def equal_score_p(self) -> Floats:
-        """The p of the equal-score test with which each row's verdict is compared: adjusted if that of the row is."""
-        adjusted = self["equal_scores.p_adjusted"]
-        is_alone = np.isnan(self.p_adjusted) | np.isnan(adjusted)
-        return np.asarray(np.where(is_alone, self["equal_scores.p_value"], adjusted))
-
-    @property
     def is_contested(self) -> Bools:
         """Whether exactly one of the test and the equal-score test rejects at alpha, by adjusted p if there are any."""
-        p = self.equal_score_p
+        adjusted = self["equal_scores.p_adjusted"]
+        is_alone = np.isnan(self.p_adjusted) | np.isnan(adjusted)
+        p = np.where(is_alone, self["equal_scores.p_value"], adjusted)
         return np.asarray(~np.isnan(p) & (self.decision >= 0) & ((p <= self.alpha) != (self.decision == 1)))
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import UserDict
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,9 @@ from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for
 from sigdask.nightly.store.results import NO_ROWS, Changes
 from sigdask.nightly.store.runs import UNREADABLE
 from sigdask.report.presentable import Results
+from sigdask.results.record import list_dicts
 from sigdask.results.table import Table
-from sigdask.text import to_plain, value_from_json
+from sigdask.text import to_plain
 
 
 class ResultsBySet(UserDict[str, Any]):
@@ -78,17 +79,16 @@ class PlanReport:
 
 def build_frame(presentable: Results) -> dict[str, Any]:
     """Return the contents of a test set's results other than the table, such as notes, as JSON values."""
-    names = [f.name for f in fields(Results) if f.name != "table"]
-    return {name: to_plain(getattr(presentable, name), exact=True) for name in names}
+    values = {name: getattr(presentable, name) for name in ("seed", "alpha", "family", "together", "options")}
+    return dict(to_plain(values | {"notes": list_dicts(presentable.notes)}, exact=True))
 
 
 def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
     """Return results made of a table and of the values that `build_frame` returned."""
     try:
-        presentable: Results = value_from_json(Results, {**frame, "table": None})
+        return Results.from_document(table, frame)
     except UNREADABLE as error:
         raise DamagedError([f"runs: results of a test set ({error})"]) from None
-    return replace(presentable, table=table)
 
 
 def read_status(store: str, plan: str | None = None) -> PlanRun:
