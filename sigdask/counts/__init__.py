@@ -871,13 +871,12 @@ class Candidates:
 
     def check_gold(self) -> None:
         """Raise InputError if no candidate is judged, or if all are true or all false."""
-        labels = self.gold[self.gold != UNKNOWN]
-        if not len(labels) or labels.all() or not labels.any():
-            state = "is judged" if not len(labels) else f"is {'true' if labels.all() else 'false'}"
-            subject = "no candidate" if not len(labels) else f"every one of {len(labels):,} candidates"
-            raise InputError(
-                f"{subject} {state}: precision needs both true and false candidates", remedy="check the gold column"
-            )
+        for value, label in ((1, "true"), (0, "false")):
+            if not (self.gold == value).any():
+                raise InputError(
+                    f"none of {len(self):,} candidates is {label}: precision needs both true and false candidates",
+                    remedy="check the gold column",
+                )
 
     def _called(self, k: int) -> str:
         """Return the name of a candidate in errors: its id, or its position."""

@@ -255,25 +255,20 @@ def build_column(kind: str, values: Sequence[Any]) -> Column:
     return CodedColumn.from_values(filled) if kind == "string" else np.array(filled, DTYPES[kind])
 
 
-def flatten(records: Sequence[Any]) -> dict[str, Column]:
-    """Return the columns of records."""
-    return dict(_flatten("", get_result_schema(), records))
-
-
-def _flatten(path: str, schema: Schema, values: Sequence[Any]) -> Iterator[tuple[str, Column]]:
+def flatten(path: str, schema: Schema, values: Sequence[Any]) -> Iterator[tuple[str, Column]]:
     """Yield the columns of values, some of which may be None, under a path."""
     schema, kind, _ = resolve(schema)
     if kind == "object":
         for name, inner in schema["properties"].items():
-            yield from _flatten(join_path(path, name), inner, [None if v is None else _get(v, name) for v in values])
+            yield from flatten(join_path(path, name), inner, [None if v is None else _get(v, name) for v in values])
     elif path in KEYED:
         rows = [{str(entry[KEYED[path]]): entry for entry in v or ()} for v in values]
         for name in dict.fromkeys(name for row in rows for name in row):
-            yield from _flatten(f"{path}.{name}", schema["items"], [row.get(name) for row in rows])
+            yield from flatten(f"{path}.{name}", schema["items"], [row.get(name) for row in rows])
     elif kind == "array" and path not in LEFT_OUT:
         for k in range(schema["maxItems"]):
             ends = [None if v is None else _get(dict(enumerate(v)), k) for v in values]
-            yield from _flatten(f"{path}.{k}", schema["items"], ends)
+            yield from flatten(f"{path}.{k}", schema["items"], ends)
     elif kind != "array" and any(value is not None for value in values):
         yield path, build_column(kind, values)
 

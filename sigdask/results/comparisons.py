@@ -90,8 +90,9 @@ class ResultAcrossSets(Part):
 
     def is_contested(self, alpha: float) -> bool:
         """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
-        p = self.p_value if self.p_adjusted is None else self.p_adjusted
-        return is_contested(self.equal_scores, alpha, p <= alpha, is_adjusted=self.p_adjusted is not None)
+        return is_contested(
+            self.equal_scores, alpha, (self.best_p or 0.0) <= alpha, is_adjusted=self.p_adjusted is not None
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

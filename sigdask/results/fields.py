@@ -114,12 +114,6 @@ def note_unused(option: Option, reason: str) -> Note:
     return Note("unused-option", f"{written} has no effect {reason}; leave it out", {"option": option.name})
 
 
-DROPPED_PLACEHOLDER = "{dropped}"
-"""Placeholder for the number of dropped observations in the description of a test."""
-
-NOT_REACHED = Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
-
-
 def describe_checks(table: Table, name: str) -> list[str]:
     """Return the sentence on the outcome of one check for each row, empty where the row has no such check.
 
@@ -166,48 +160,40 @@ def _format_rounded_p(p: float, digits: int = 3) -> str:
     return format_p_equals(p, digits=digits)
 
 
-def describe_test(table: Table, name: str) -> list[str]:
-    """Return the sentence on a classical test for each row, empty where the test was not requested."""
-    pairs = zip(table[f"tests.{name}.detail"].to_list(), table[f"tests.{name}.n_dropped"].tolist(), strict=True)
-    return [text.replace(DROPPED_PLACEHOLDER, f"{n:,}") for text, n in pairs]
-
-
 def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
     """Return the notes of each row that has any, in the order in which they are shown."""
     if "kept_notes" in table.paths:
         texts = table["kept_notes"].map(lambda text: tuple(map(read_note, json.loads(text))))
         return {row: notes for row, notes in enumerate(texts.to_list()) if notes}
     notes_by_row: dict[int, list[Note]] = {}
-    for iter_notes in (
-        _note_identical,
-        _note_upper_bound,
-        _note_undefined,
-        _note_not_reached,
-        _note_undecided,
-        _note_second_look,
-        _note_deciding_units,
-        iter_interval_notes,
-    ):
+    for iter_notes in (_note_counts, _note_undefined, _note_undecided, _note_deciding_units, iter_interval_notes):
         for row, note in iter_notes(table):
             notes_by_row.setdefault(row, []).append(note)
     return {row: tuple(row_notes) for row, row_notes in notes_by_row.items()}
 
 
-def _note_identical(table: Table) -> RowNotes:
+def _note_counts(table: Table) -> RowNotes:
+    """Yield notes on rows without a discordant unit or a trial, whose p is an upper bound, or that were seen before.
+
+    The sampled p is an upper bound where scores of very unequal size may tie by rounding.
+    """
+    n_trials = table.n_trials
     for row in np.flatnonzero(table.n_discordant == 0).tolist():
         step = table.step[row]
         finely = f" by {step:.2g} or more, the smallest difference that rounding of such large scores allows"
         yield row, Note("identical", f"identical: no unit differs in what the metric counts{finely if step else ''}")
-
-
-def _note_upper_bound(table: Table) -> RowNotes:
-    """Yield notes on rows whose p from trials is an upper bound, as scores of very unequal size may tie by rounding."""
-    for row in np.flatnonzero((table.step < 0) & (table.n_trials > 0) & ~table.is_enumerated).tolist():
+    for row in np.flatnonzero((table.step < 0) & (n_trials > 0) & ~table.is_enumerated).tolist():
         text = (
             f"the sampled p is an upper bound: some differences are smaller than {-table.step[row]:.2g}, the "
             "rounding error of sums of such large scores, and trials count possible ties as ties"
         )
         yield row, Note("upper-bound", text, {"step": -float(table.step[row])})
+    for row in np.flatnonzero((n_trials == 0) & np.isnan(table["exact.p_hi"])).tolist():
+        yield row, Note("not-reached", "not computed yet: no trial is counted, so p is shown as 1")
+    for row in np.flatnonzero(table.seen_with).tolist():
+        n_seen = int(table.seen_with[row])
+        text = f"second look: p was computed before, with {format_count(n_seen, 'trial')}"
+        yield row, Note("second-look", text, {"n_trials": n_seen})
 
 
 def _note_undefined(table: Table) -> RowNotes:
@@ -218,12 +204,6 @@ def _note_undefined(table: Table) -> RowNotes:
             if table.metric[row].startswith(AGREEMENT_PREFIX):
                 text = f"{name}: its agreement is undefined, as scores are constant; it counts as {score:g}"
             yield row, Note("zero-division", text, {"system": name, "score": score})
-
-
-def _note_not_reached(table: Table) -> RowNotes:
-    yield from (
-        (row, NOT_REACHED) for row in np.flatnonzero((table.n_trials == 0) & np.isnan(table["exact.p_hi"])).tolist()
-    )
 
 
 def _note_undecided(table: Table) -> RowNotes:
@@ -247,13 +227,6 @@ def build_undecided_note(low: float, high: float, rate: float, alpha: float) -> 
     )
     text = f"undecided at {alpha:g}: the 99 % interval of p is {format_limits(low, high, alpha)}; {remedy}"
     return Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed})
-
-
-def _note_second_look(table: Table) -> RowNotes:
-    for row in np.flatnonzero(table.seen_with).tolist():
-        n_seen = int(table.seen_with[row])
-        text = f"second look: p was computed before, with {format_count(n_seen, 'trial')}"
-        yield row, Note("second-look", text, {"n_trials": n_seen})
 
 
 def _note_deciding_units(table: Table) -> RowNotes:
@@ -371,7 +344,8 @@ def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[t
         yield f"checks.{EQUAL_SCORES}.{name}", table[f"equal_scores.{name}"].tolist()
     for name in keys["tests"]:
         yield f"tests.{name}.assumes_independence", [name in INDEPENDENT_TESTS] * n
-        yield f"tests.{name}.detail", describe_test(table, name)
+        details = zip(table[f"tests.{name}.detail"].to_list(), table[f"tests.{name}.n_dropped"].tolist(), strict=True)
+        yield f"tests.{name}.detail", [text.replace("{dropped}", f"{n:,}") for text, n in details]
     for group, names in keys.items():
         for key in (*names, EQUAL_SCORES):
             yield f"{group}.{key}.{KEYED[group]}", [key] * n
@@ -438,7 +412,7 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Gr
     records = [
         r | {"checks": [c for c in r.get("checks", ()) if c["name"] != EQUAL_SCORES]} for r in map(dict, records)
     ]
-    columns: dict[str, Any] = flatten(records)
+    columns: dict[str, Any] = dict(flatten("", get_result_schema(), records))
     columns["kept_notes"] = CodedColumn.from_values(as_json_line(r.get("notes", ())) for r in records)
     if "test_signature" in columns:
         columns |= _read_origins(columns["test_signature"])

@@ -160,6 +160,12 @@ class Part(SimpleNamespace):
     Part(low=0.2, high=0.4)
     """
 
+    @property
+    def best_p(self) -> float | None:
+        """The adjusted p, or the p if it was not adjusted."""
+        p: float | None = self.p_value if self.p_adjusted is None else self.p_adjusted
+        return p
+
     def replace(self, **changes: Any) -> Self:
         """Return the same with some members changed."""
         return type(self)(**vars(self) | changes)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -33,22 +33,6 @@ OPTION_PREFIX = "metric."
 
 LINE_BREAK = re.compile(r"[ \t]*\n\s*")
 """Pattern of a line break that a terminal inserted into a copied line."""
-
-
-class DataDigests(NamedTuple):
-    """Digests of the compared data, twelve hexadecimal digits each.
-
-    Attributes
-    ----------
-    units : str
-        The ids of the test set's units.
-    a, b : str
-        Digests of each system's contributions under the metric on the compared items, with the gold standard.
-    """
-
-    units: str
-    a: str
-    b: str
 
 
 COUNT = r"[0-9]{1,19}"
@@ -75,6 +59,8 @@ REQUIRED = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "un
 class Signature(Part):
     """All that the p of one comparison depends on: an attribute for each of `KEYS`, None where the line lacks it.
 
+    `data` has the digests of the ids of the `units`, and of the contributions of systems `a` and `b` with the gold
+    standard.
     `options` has the options of the metric as pairs of texts, as its scorer prints them; for a user's metric, `code` is
     a digest of its code.
     """
@@ -125,7 +111,7 @@ def _read_value(key: str, text: str) -> Any:
     if not re.fullmatch(pattern, text, re.DOTALL):
         raise InputError(f"signature: {key} = {text!r}: must be {pattern}")
     if name == "data":
-        return DataDigests(*text.split("."))
+        return Part(**dict(zip(("units", "a", "b"), text.split("."), strict=True)))
     return int(text) if pattern is COUNT else float(text) if name == "exact_limit" else text
 
 

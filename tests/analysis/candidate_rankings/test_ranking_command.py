@@ -69,7 +69,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
         (TABLE.replace("gold", "is.idiom"), (), ["no column of the gold standard", "--columns gold=is.idiom"]),
         (TABLE.replace("c\t0", "c\t"), (), ["line 4", "column 'gold'", "--partial"]),
         (TABLE.replace("c\t0", "c\tmaybe"), (), ["line 4", "'maybe'", "--positive"]),
-        (TABLE.replace("\t1\t", "\t0\t"), (), ["every one of 6 candidates is false"]),
+        (TABLE.replace("\t1\t", "\t0\t"), (), ["none of 6 candidates is true"]),
         (TABLE.replace("8\t2", "nan\t2"), (), ["line 3", "'good'", "no score"]),
         (TABLE.replace("8\t2", "high\t2"), ("--measure", "good"), ["line 3", "'good'", "'high'"]),
         (TABLE.replace("b\t1", "a\t1"), (), ["line 3", "'a'", "line 2"]),
