@@ -69,7 +69,7 @@ def test_a_column_of_seeds_gives_three_p_and_an_interval_that_inverts_the_test_o
     assert r.runs.p_value == pytest.approx(2 * scipy.stats.t.sf(abs(t), df), rel=1e-6)
     assert r.runs.p_runs == pytest.approx(scipy.stats.ttest_rel(*scores.mean(axis=2)).pvalue, rel=1e-9)
     reach = scipy.stats.t.ppf(0.975, df) * error
-    assert [*r.interval] == pytest.approx([r.difference - reach, r.difference + reach], rel=1e-6)
+    assert [r.interval.low, r.interval.high] == pytest.approx([r.difference - reach, r.difference + reach], rel=1e-6)
     assert (r.interval.method, r.runs.interval) == ("recipe-t", (r.interval.low, r.interval.high))
     once = compare_all(Counts.from_scores(dict(zip("ab", scores.mean(axis=1), strict=True)), ids=counts.ids))[0]
     assert r.p_value == once.p_value  # over items: that of the averaged scores
