@@ -533,11 +533,12 @@ def _describe_group(groups: _Groups, g: int) -> str:
     rows = np.flatnonzero(c.group == g)
     if len(rows) == 1:
         return groups.describe(int(rows[0]))
-    if c.design == ALL:
-        return _describe_ranking(groups, g)
     if c.design == BASELINE:
         return _describe_baseline(groups, g, rows)
-    return _describe_several(groups, rows, groups.label(g))
+    text = _describe_ranking(groups, g) if c.design == ALL else _describe_several(groups, rows, groups.label(g))
+    n = int(np.count_nonzero(c.outcome[rows] == CONTESTED))
+    are = "is" if n == 1 else "are"
+    return text + (f"; {n:,} of {format_count(len(rows), 'comparison')} {are} contested" if n else "")
 
 
 def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
