@@ -13,7 +13,7 @@ from terminals import run_in_terminal
 YEH = str(Path(__file__).parents[2] / "sigdask" / "examples" / "yeh2000.tsv")
 QUICK_RUN = ("--trials", "4096", "--cluster", "none")
 COMPARE_YEH = ("compare", YEH, "--metric", "recall", "--metric", "precision", *QUICK_RUN)
-HEADER = ["A", "B", "metric", "score", "A", "score", "B", "A", "-", "B", "95", "%", "interval", "p"]
+HEADER = ["A", "B", "score", "A", "score", "B", "A", "-", "B", "95", "%", "interval", "p"]
 ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
