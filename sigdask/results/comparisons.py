@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.export import NO_UNITS, build_frame_from_data
+from sigdask.results.export import build_frame_from_data, build_no_units
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import Note, Part, Result, is_contested, list_dicts, list_texts, read_note, to_part
@@ -315,7 +315,7 @@ class ComparisonResults(Sequence[Result]):
             ("system", a), ("system", b), ("metric", metric), ("test set", test_set), ("subset", subset)
         )  # fmt: skip
         parts = units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset)
-        return build_frame_from_data(pa.concat_tables([NO_UNITS, *parts]), library)
+        return build_frame_from_data(pa.concat_tables([build_no_units(), *parts]), library)
 
     def _check_names(self, *names: tuple[str, str | None]) -> None:
         """Raise if results have no such system, metric, test set or subset; None is always allowed."""

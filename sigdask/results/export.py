@@ -194,9 +194,12 @@ def build_unit_data(
     })  # fmt: skip
 
 
-NO_UNITS = build_unit_data(
-    ("", None, "", "", "", ""), (), np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), NO_CONTRIBUTION
-)
+def build_no_units() -> pa.Table:
+    """Return a table of units without rows."""
+    none = np.zeros(0)
+    return build_unit_data(
+        ("", None, "", "", "", ""), (), none.astype(np.int64), np.zeros((0, 2)), none, NO_CONTRIBUTION
+    )
 
 
 def parse_unit_file(path: Path) -> tuple[str, bool]:
@@ -231,7 +234,7 @@ def write_units(units: Iterable[pa.Table], file: IO[bytes], format_: str) -> Non
     format_ : {"csv", "json", "parquet"}
         JSON means JSON lines.
     """
-    parts = chain([NO_UNITS], units)  # the first has names alone
+    parts = chain([build_no_units()], units)  # the first has names alone
     if format_ == "parquet":
         _write_parquet_parts(parts, file)
         return
