@@ -456,9 +456,6 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
 ARROW_TYPES = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
 
 
-ARROW_TYPES = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
-
-
 def _to_nullable(path: str, values: Any) -> pa.Array:
     """Return the values of a column, with null for NaN and for a scorer's signature or an interval that is missing."""
     values = values.to_list() if isinstance(values, CodedColumn) else values
