@@ -38,6 +38,7 @@ from sigdask.nightly.run.work import (
 )
 from sigdask.nightly.store import COMPARISON, COMPLETE, PlanRun, Store, open_store, status
 from sigdask.nightly.store.results import find_first_looks
+from sigdask.nightly.store.runs import SECONDS_PER_RESULT
 from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
@@ -45,9 +46,6 @@ from sigdask.report.page.frame import format_path
 from sigdask.report.presentable import Results, convert_results
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
-
-SECONDS_PER_RESULT = 5e-5
-"""Seconds to judge and store one comparison on a slow machine."""
 
 MAX_REPORTED = 100_000
 """Maximum number of results that are still judged and reported after a signal to stop."""

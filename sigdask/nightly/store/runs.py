@@ -24,6 +24,9 @@ from sigdask.nightly.store.database import RUNS
 
 CHECKSUM_BYTES = 4
 
+SECONDS_PER_RESULT = 5e-5
+"""Seconds to judge and store one comparison on a slow machine."""
+
 MAX_DEPTH = 64
 """Maximum nesting of JSON."""
 
@@ -178,11 +181,12 @@ class PlanRun:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all trials are counted, by this run's rate; None if unknown."""
+        """Seconds until all trials are counted, by this run's rate, and results judged; None if unknown."""
         n_left = self.wanted - self.kept - self.counted
         if self.state == "finished":
             return 0.0
-        return n_left / self.rate if self.rate > 0 and n_left > 0 else None  # exact values have no trials
+        judging = SECONDS_PER_RESULT * self.comparisons
+        return n_left / self.rate + judging if self.rate > 0 and n_left > 0 else None  # exact values have no trials
 
 
 _RUN = TypeAdapter(PlanRun)
