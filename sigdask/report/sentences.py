@@ -372,7 +372,8 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
         return ""
     recipes = "" if runs.best_p is None else f", for the recipes {format_p_equals(runs.best_p, alpha)}"
     only = ": shown for these runs" * bool(r.decision(alpha) and runs.verdict != "significant")
-    return f", averaged over {runs.n_runs} {runs.column}s each{only}{recipes}"
+    paired = "paired " if runs.is_paired else ""
+    return f", averaged over {runs.n_runs} {paired}{runs.column}s each{only}{recipes}"
 
 
 def describe_runs(r: Result) -> Iterator[str]:
@@ -596,10 +597,11 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
         better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
         ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
         adjusted = "" if v.p_adjusted is None else "adjusted "
+        count = f"{n:,} of {len(p):,} comparisons " if len(p) > 1 else "" if n else "not "
         yield (
-            f"{n:,} of {format_count(len(p), 'comparison')} significant on {metric}"
-            f"{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): {better} is ahead of {other} by "
-            f"{format_amount(abs(v.difference), ends)}; {adjusted}{format_p_equals(p[first], results.alpha)}"
+            f"{count}significant on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
+            f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}; "
+            f"{adjusted}{format_p_equals(p[first], results.alpha)}"
         )
 
 
