@@ -30,11 +30,11 @@ from sigdask.nightly.store.runs import find_plan
 from sigdask.results.fields import iter_results
 
 TRIALS = 400
-LONG_TRIALS = 6000
-"""Twenty seconds on two workers and forty on one, which goes on while the other is away for `SILENT_SECONDS`."""
+LONG_TRIALS = 10_000
+"""Half a minute on two workers and a minute on one, which goes on while the other is away for `SILENT_SECONDS`."""
 
-SILENT_SECONDS = 22
-"""Longer than `distributed.scheduler.worker-ttl`, which is 15 s."""
+SILENT_SECONDS = 33
+"""Longer than `distributed.scheduler.worker-ttl`, 15 s, and the next look at it, after 15 s more."""
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
