@@ -54,9 +54,10 @@ def test_squares_of_the_deviations_of_sampled_counts_add_up_to_chi_squared():
         )
         assert not r.disagreements()
         methods.add(r.exact.method)
-        p, n = r.exact.p_hi, r.n_trials
-        if min(p, 1 - p) * n >= MIN_EXPECTED:
-            deviations += [(k - n * p) / np.sqrt(n * p * (1 - p)) for k in (r.n_extreme, r.second_run.n_extreme)]
+        p = r.exact.p_hi
+        for k, n in ((r.n_extreme, r.n_trials), (r.second_run.n_extreme, r.second_run.n_trials)):
+            if min(p, 1 - p) * n >= MIN_EXPECTED:
+                deviations.append((k - n * p) / np.sqrt(n * p * (1 - p)))
     assert len(deviations) >= 80
     assert {"binomial", "polynomial", "meet-in-the-middle"} <= methods
     assert 1e-4 < stats.chi2.sf(np.sum(np.square(deviations)), len(deviations)) < 1 - 1e-4
