@@ -213,18 +213,18 @@ def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
     paths = (path,) if gold is None else (path, gold)
     if is_json_file(path):
         return any(is_json_file(file) and has_tagged_records(file) for file in paths)
-    rows, names = read_head_rows(path)
+    heads = [read_head_rows(file) for file in paths]
+    rows, names = heads[0]
     if names is CONLLU_NAMES:
         return not any(row and row[CONLLU_HEAD].isdecimal() for row in rows)
-    return any(_are_tagged(file, has_gold=gold is not None) for file in paths)
+    return any(_are_tagged(rows, names, has_gold=gold is not None) for rows, names in heads)
 
 
-def _are_tagged(path: Path, *, has_gold: bool) -> bool:
+def _are_tagged(rows: Sequence[list[str]], names: Sequence[str], *, has_gold: bool) -> bool:
     """Return whether rows have equally many columns, with chunk tags in the last one or an empty line between rows.
 
     Of plain labels only a gold file tells that they are labels.
     """
-    rows, names = read_head_rows(path)
     if any(map(_is_entity_name, names)):
         return True
     has_breaks = not all(rows[:-2])

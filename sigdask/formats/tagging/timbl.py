@@ -85,8 +85,8 @@ def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) 
     """Return whether a file has classes followed by distributions or distances on every line."""
     lines = [line for line in read_head_lines(sources[0].path) if line.strip()]
     mark, n_features = _find_separator(lines)
-    matches = [_match_instance(line, mark, n_features) for line in lines[:50]]
-    trailers = [match[4] if match else "" for match in matches]
+    matches = (_match_instance(line, mark, n_features) for line in lines[:50])
+    trailers = (match[4] if match else "" for match in matches)
     return bool(lines) and all("{" in trailer or (mark == "," and trailer.strip()) for trailer in trailers)
 
 
