@@ -108,7 +108,14 @@ def _build_by_address(kind: Callable[..., Any], name: str, address: str, folder:
     """
     if folder and Path(folder).is_dir():
         addresses.add_folder(folder)
-    return kind(name, _unwrap(addresses.load_object(address, "metric")), *rest)
+    try:
+        function = _unwrap(addresses.load_object(address, "metric"))
+    except InputError as error:
+        raise InputError(
+            f"{error}; it cannot be imported by a worker: put its module on the workers' path (install it, PYTHONPATH, "
+            "or a shared folder)"
+        ) from None
+    return kind(name, function, *rest)
 
 
 def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
