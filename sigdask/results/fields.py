@@ -433,6 +433,12 @@ def _read_origins(texts: CodedColumn[str]) -> dict[str, Column]:
     return {path: build_column(get_type(path), [row.get(path[8:]) for row in rows]) for path in paths}
 
 
+FIRST_COLUMNS = (
+    "a", "b", "metric", "difference", "interval_low", "interval_high", "p_value", "p_adjusted", "verdict"
+)  # fmt: skip
+"""Columns with which data frames begin: what most readers look for."""
+
+
 def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Table:
     """Return the columns of a data frame, with nulls for what is missing.
 
@@ -450,7 +456,8 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
         for test in (table.list_keys("tests") if tests is None else tests) if "*" in path else [""]:
             own = path.replace("*", test)
             data[name.replace("*", test)] = _to_nullable(own, derived[own] if own in derived else table[own])
-    return pa.table(data | {"disagreements": pa.array(_list_disagreements(table), pa.string())})
+    data["disagreements"] = pa.array(_list_disagreements(table), pa.string())
+    return pa.table({name: data[name] for name in dict.fromkeys((*FIRST_COLUMNS, *data))})
 
 
 ARROW_TYPES = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
