@@ -142,7 +142,7 @@ def read_counts(plan):
 @pytest.mark.slow
 def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_of_this_process(slurm, folder):
     local_plan = write_night(folder / "here", "quick_metric", 0)
-    slurm_plan = write_night(folder / "there", "slow_metric", 0.002)
+    slurm_plan = write_night(folder / "there", "slow_metric", 0.005)
     (slurm_plan.parent / "slurm.toml").write_text(CLUSTER_TOML)
     ready = build_submission(slurm_plan, slurm_plan.parent / "slurm.toml", margin=30)
     job_info = wait_for_end(slurm, ready.send())
