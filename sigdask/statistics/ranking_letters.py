@@ -224,9 +224,3 @@ def discriminative_power(p: Sequence[float] | Floats, alpha: float) -> float:
     0.5
     """
     return float(np.mean(np.asarray(p) <= alpha)) if len(p) else 0.0
-
-
-def achieved_significance(p: Sequence[float] | Floats) -> list[float]:
-    """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006, figure 1)."""
-    ascending: list[float] = np.sort(np.asarray(p, np.float64)).tolist()
-    return ascending[::-1]

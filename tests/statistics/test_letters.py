@@ -11,7 +11,6 @@ import sigdask
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.statistics.ranking_letters import (
-    achieved_significance,
     discriminative_power,
     find_letter_groups,
     rank_systems,
@@ -75,7 +74,6 @@ def test_a_ranking_letters_the_best_first_and_shares_ranks():
 def test_discriminative_power_and_its_curve():
     assert discriminative_power([0.05, 0.051, 0.2, 0.01], 0.05) == 0.5
     assert discriminative_power([], 0.05) == 0
-    assert achieved_significance([0.1, 0.9, 0.5]) == [0.9, 0.5, 0.1]
 
 
 def test_verdicts_that_need_too_many_groups_get_none():
