@@ -41,7 +41,7 @@ from sigdask.results.ranking import (
     is_agreement,
     is_ranked,
 )
-from sigdask.results.record import Part, Result
+from sigdask.results.record import NamedValues, Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
@@ -636,7 +636,7 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     return DocumentTable("", (Section("", shown),) if rows else (), tuple(legend))
 
 
-def describe_classical_test(test: Part) -> str:
+def describe_classical_test(test: NamedValues) -> str:
     """Return details of a test, and whether it assumes that the two systems are independent."""
     return f"{CONTRAST}, as if independent; {test.detail}" if test.assumes_independence else str(test.detail)
 

@@ -17,7 +17,16 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import build_frame_from_data, build_no_units
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import Note, Part, Result, is_contested, list_dicts, list_texts, read_note, to_part
+from sigdask.results.record import (
+    NamedValues,
+    Note,
+    Result,
+    build_named,
+    is_contested,
+    list_dicts,
+    list_texts,
+    read_note,
+)
 from sigdask.results.table import Table
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 
@@ -56,7 +65,7 @@ class FamilyNote:
     n_resamples: int | None = None
 
 
-class ResultAcrossSets(Part):
+class ResultAcrossSets(NamedValues):
     """One comparison over several test sets or subsets, by the mean of the differences.
 
     Attributes
@@ -82,7 +91,7 @@ class ResultAcrossSets(Part):
         the test is two-sided, each direction is tested at half of alpha.
     p_greater, p_less : float
         p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
-    equal_scores : Part or None
+    equal_scores : NamedValues or None
         The equal-score test of the mean difference.
     interval : tuple of float, or None
         t interval of the mean difference, with confidence 1 - alpha. None if no unit differs.
@@ -121,7 +130,7 @@ class ComparisonResults(Sequence[Result]):
             tuple(map(read_note, document.get("notes", ()))),
             FamilyNote(**document["family"]) if document.get("family") else None,
             tuple(
-                ResultAcrossSets(**vars(to_part(verdict)) | {"difference": verdict["difference"]})
+                ResultAcrossSets(**vars(build_named(verdict)) | {"difference": verdict["difference"]})
                 for verdict in document.get("together", ())
             ),
             document.get("options") or {},

@@ -151,13 +151,13 @@ class Exact:
     guarantee: str
 
 
-class Part(SimpleNamespace):
+class NamedValues(SimpleNamespace):
     """An object within a result, such as its interval: its members are attributes, which `schema.json` explains.
 
     Examples
     --------
-    >>> Part(low=0.1, high=0.4).replace(low=0.2)
-    Part(low=0.2, high=0.4)
+    >>> NamedValues(low=0.1, high=0.4).replace(low=0.2)
+    NamedValues(low=0.2, high=0.4)
     """
 
     @property
@@ -171,12 +171,12 @@ class Part(SimpleNamespace):
         return type(self)(**vars(self) | changes)
 
 
-def to_part(value: Any) -> Any:
+def build_named(value: Any) -> Any:
     """Return a JSON value with objects as parts, lists as tuples, and None for NaN."""
     if isinstance(value, dict):
-        return Part(**{name: to_part(member) for name, member in value.items()})
+        return NamedValues(**{name: build_named(member) for name, member in value.items()})
     if isinstance(value, list):
-        return tuple(map(to_part, value))
+        return tuple(map(build_named, value))
     return None if value != value else value  # noqa: PLR0124
 
 
@@ -184,7 +184,7 @@ DERIVED = ("notes", "warnings", "verdict")
 """Members of the JSON of a result that the object has by another way."""
 
 
-class Result(Part):
+class Result(NamedValues):
     """One comparison: two systems, one metric, one test set (or subset).
 
     Attributes
@@ -225,23 +225,23 @@ class Result(Part):
     r12 : float or None
         Correlation of the two systems' item scores (Yeh 2000). None if the score is no mean over items, or scores are
         constant.
-    second_run : Part or None
+    second_run : NamedValues or None
         The cross-check by a second run. None if there was none.
-    exact : Part or None
+    exact : NamedValues or None
         The exact p, or bounds of it. None if it was not computed.
-    checks : tuple of Part
+    checks : tuple of NamedValues
         Cross-checks and their verdicts.
-    dependence : tuple of Part
+    dependence : tuple of NamedValues
         How much differences are correlated within coarser groups than the unit.
-    beside : tuple of Part
+    beside : tuple of NamedValues
         The same comparison with other swapped units.
     notes : tuple of Note
         Notes on this comparison. `warnings` are their texts.
     signature : str or None
         Signature that the scorer library gives, such as that of sacrebleu.
-    tests : tuple of Part
+    tests : tuple of NamedValues
         The classical tests that you chose with `tests`.
-    interval : Part or None
+    interval : NamedValues or None
         Interval of the difference. None if you chose none, or there is none.
     score_a_interval, score_b_interval : tuple of float, or None
         Intervals of both scores, from the same resamples, or Wilson's if the difference has Tango's interval.
@@ -257,11 +257,11 @@ class Result(Part):
     interval_simultaneous : tuple of float, or None
         Simultaneous interval of the difference. With confidence 1 - alpha all such intervals of the family contain
         their differences. Infinite on the open side of a one-sided test.
-    equal_scores : Part or None
+    equal_scores : NamedValues or None
         The equal-score test. None for results of other sources.
-    margin : Part or None
+    margin : NamedValues or None
         Tests of the margin that you chose with `margin`. None without it.
-    runs : Part or None
+    runs : NamedValues or None
         Results over several runs of each system, and of their recipes. None if the systems have one run.
 
     Examples
@@ -278,7 +278,7 @@ class Result(Part):
     def from_record(record: Mapping[str, Any], notes: Sequence[Note]) -> Result:
         """Return a result from its JSON and its notes; scores that are missing stay NaN."""
         kept = {name: record[name] for name in ("subset", "p_adjusted_by", "score_a", "score_b", "difference")}
-        members = {name: to_part(value) for name, value in record.items() if name not in DERIVED}
+        members = {name: build_named(value) for name, value in record.items() if name not in DERIVED}
         return Result(**members | kept | {"notes": tuple(notes)})
 
     def __repr__(self) -> str:
@@ -289,7 +289,7 @@ class Result(Part):
         """Texts of the notes, as they are printed."""
         return list_texts(self.notes)
 
-    def disagreements(self) -> tuple[Part, ...]:
+    def disagreements(self) -> tuple[NamedValues, ...]:
         """Return the cross-checks that disagree."""
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
@@ -359,7 +359,7 @@ class Result(Part):
         return bool(self.p_value <= alpha)
 
 
-def is_contested(test: Part | None, alpha: float, rejects: bool | None, *, is_adjusted: bool) -> bool:
+def is_contested(test: NamedValues | None, alpha: float, rejects: bool | None, *, is_adjusted: bool) -> bool:
     """Return whether the equal-score test decides otherwise, by its adjusted p if there is one and p is adjusted."""
     if rejects is None or test is None or test.p_value is None:
         return False

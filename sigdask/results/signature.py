@@ -23,7 +23,7 @@ from sigdask.options import OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import CodedColumn, Hashes
-from sigdask.results.record import Part
+from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
 
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
@@ -56,7 +56,7 @@ REQUIRED = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "un
 """Keys that every signature has."""
 
 
-class Signature(Part):
+class Signature(NamedValues):
     """All that the p of one comparison depends on: an attribute for each of `KEYS`, None where the line lacks it.
 
     `data` has the digests of the ids of the `units`, and of the contributions of systems `a` and `b` with the gold
@@ -111,7 +111,7 @@ def _read_value(key: str, text: str) -> Any:
     if not re.fullmatch(pattern, text, re.DOTALL):
         raise InputError(f"signature: {key} = {text!r}: must be {pattern}")
     if name == "data":
-        return Part(**dict(zip(("units", "a", "b"), text.split("."), strict=True)))
+        return NamedValues(**dict(zip(("units", "a", "b"), text.split("."), strict=True)))
     return int(text) if pattern is COUNT else float(text) if name == "exact_limit" else text
 
 

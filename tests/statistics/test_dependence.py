@@ -9,7 +9,7 @@ from sigdask.analysis.comparison.classical import find_coarsest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.results.record import Part
+from sigdask.results.record import NamedValues
 from sigdask.statistics.dependence import SumsOfSquares, find_clear
 
 
@@ -22,7 +22,7 @@ def draw_clustered(n_groups, size, icc, rng):
 def compute_dependence(grams, weights):
     """Return the dependence of one combination of columns, None where nothing varies."""
     icc, effect, p = (x[0] for x in grams.compute_dependence(np.arange(len(weights))[None], np.array([weights])))
-    return None if np.isnan(p) else Part(n_groups=len(grams.sizes), icc=icc, design_effect=effect, p_value=p)
+    return None if np.isnan(p) else NamedValues(n_groups=len(grams.sizes), icc=icc, design_effect=effect, p_value=p)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -71,7 +71,7 @@ def test_a_ranking_letters_the_best_first_and_shares_ranks():
     assert [r.system for r in lower] == ["x", "y"]
 
 
-def test_discriminative_power_and_its_curve():
+def test_discriminative_power():
     assert discriminative_power([0.05, 0.051, 0.2, 0.01], 0.05) == 0.5
     assert discriminative_power([], 0.05) == 0
 

@@ -40,7 +40,7 @@ from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import CodedColumn, Columns
-from sigdask.results.record import Part, to_part
+from sigdask.results.record import NamedValues, build_named
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, compute_bound, enforce_step_down
 
@@ -135,12 +135,12 @@ class EqualScoreTest:
             "equal_scores.why": CodedColumn(reason.astype(np.int32), REASONS),
         }
 
-    def compute_records(self, tallies: Tallies) -> list[Part]:
+    def compute_records(self, tallies: Tallies) -> list[NamedValues]:
         """Return the test of each comparison as a record."""
         p_value, p_adjusted, n_resamples, why = self.compute_columns(tallies).values()
         columns = p_value.tolist(), p_adjusted.tolist(), n_resamples.tolist(), why.to_list()
         names = ("p_value", "p_adjusted", "n_resamples", "why")
-        return [to_part(dict(zip(names, row, strict=True), cause="")) for row in zip(*columns, strict=True)]
+        return [build_named(dict(zip(names, row, strict=True), cause="")) for row in zip(*columns, strict=True)]
 
     def _compute_p_values(self, counts: Integers, n_resamples: int) -> tuple[Floats, Floats]:
         """Return p of each comparison in the bootstrap, and the adjusted p."""

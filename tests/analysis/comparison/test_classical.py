@@ -14,7 +14,7 @@ from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
-from sigdask.results.record import Part
+from sigdask.results.record import NamedValues
 from sigdask.statistics import classical
 from sigdask.statistics.classical import wilcoxon
 
@@ -44,7 +44,7 @@ def test_tests_are_those_that_were_asked_for_in_their_order():
     assert [t.name for t in r.tests] == ["t", "wilcoxon"]
     assert compare([1, 2, 4], [0, 0, 1]).tests == ()
     assert compare([1, 2, 4], [0, 0, 1], tests="sign").tests == (
-        Part(
+        NamedValues(
             name="sign",
             statistic=3.0,
             p_value=0.25,

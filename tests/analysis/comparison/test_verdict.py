@@ -17,7 +17,7 @@ from sigdask.report.analyses import load_results
 from sigdask.report.presentable import Results
 from sigdask.report.sentences import find_doubtful, format_amount
 from sigdask.results.columns import CodedColumn
-from sigdask.results.record import Part
+from sigdask.results.record import NamedValues
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 
@@ -64,7 +64,7 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
         (OPEN, "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 0.123; p = 0.05 (999 trials)."),
         (
             {
-                "equal_scores": Part(p_value=0.06, p_adjusted=None, n_resamples=9999, why="", cause="x"),
+                "equal_scores": NamedValues(p_value=0.06, p_adjusted=None, n_resamples=9999, why="", cause="x"),
                 "checks": (Check(EQUAL_SCORES, "contested", 0.06, "x"),),
             },
             "Whether I is better than II on f1 is contested: I is ahead by 0.123; p = 0.0296 (exact), but p = 0.06 in the equal-score test (x).",
