@@ -515,10 +515,7 @@ def _align_notes(
     return {**recorded, "notes": before}, {**current, "notes": now, "warnings": [note["text"] for note in listed]}
 
 
-DOCUMENT_UNDETERMINED = {
-    **dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan"),
-    "grouping": "how rankings are shown",
-}
+DOCUMENT_UNDETERMINED = dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan")
 """Keys of the JSON that the results do not determine, with the reason."""
 
 

@@ -849,7 +849,7 @@ def _load_comparisons(recorded: RecordedResults) -> Results:
     """Return the recorded results of comparisons."""
     document = recorded.document
     rows = [entry.values for entry in recorded.results]
-    return Results.from_document(build_table(rows, document["alpha"], document.get("grouping", "auto")), document)
+    return Results.from_document(build_table(rows, document["alpha"]), document)
 
 
 def _list_powers(entries: Any) -> Any:

@@ -243,11 +243,6 @@ def _name_checks(r: Result, alpha: float) -> str:
     return "agree" if any(check.verdict == "agrees" for check in r.checks) else ""
 
 
-def name_verdict(r: Result, alpha: float) -> str:
-    """Return the verdict on a comparison in words, without the level."""
-    return r.verdict(alpha).partition(" at ")[0]
-
-
 COLUMNS = (
     ComparisonColumn(Column("test set", is_name=True, is_filter=True), lambda r, _: r.test_set, is_varying=True),
     ComparisonColumn(
@@ -271,7 +266,7 @@ COLUMNS = (
     ),
     ComparisonColumn(
         Column("verdict", is_name=True, is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
-        lambda r, s: name_verdict(r, s.alpha), on_page=True,
+        lambda r, _: r.verdict, on_page=True,
     ),
     ComparisonColumn(
         Column("p over runs", is_p=True), lambda r, s: format_p_cell(r.runs.p_runs if r.runs else None, s.alpha)
@@ -382,8 +377,8 @@ def _mark(r: Result, alpha: float, *, with_checks: bool) -> str:
     """Return the marks of a comparison's verdict and of its checks."""
     agrees = AGREES if with_checks else ""
     marks = {"disagree": DISAGREES, "interval differs": DIFFERS, "agree": agrees, "": ""}
-    verdict = {True: SIGNIFICANT, False: "", None: UNDECIDED}[r.decision(alpha)]
-    return (CONTESTED_MARK if r.is_contested(alpha) else verdict) + marks[_name_checks(r, alpha)]
+    verdicts = {"significant": SIGNIFICANT, "undecided": UNDECIDED, "contested": CONTESTED_MARK}
+    return verdicts.get(r.verdict, "") + marks[_name_checks(r, alpha)]
 
 
 # Tables for papers

@@ -262,7 +262,7 @@ def format_verdict_p(r: Result, alpha: float) -> str:
     If the verdict is contested, the p of the equal-score test and the cause follow.
     """
     contested = ""
-    if r.is_contested(alpha) and (test := r.equal_scores) is not None:
+    if r.verdict == "contested" and (test := r.equal_scores) is not None:
         p = test.p_value if r.p_adjusted is None or test.p_adjusted is None else test.p_adjusted
         cause = f" ({test.cause})" if test.cause else ""
         contested = f", but {format_p_equals(p or 0.0, alpha)} in the equal-score test{cause}"
@@ -309,7 +309,7 @@ def describe_comparison(r: Result, alpha: float, where: str = "") -> str:
         return f"{r.a} and {r.b} are not compared yet on {metric}: no trial is counted"
     if r.n_discordant == 0:
         return f"{r.a} and {r.b} do not differ on {metric}: the metric counts both alike on every {r.unit}"
-    is_not_shown = r.alternative != "two-sided" and r.decision(alpha) is False and not r.is_contested(alpha)
+    is_not_shown = r.alternative != "two-sided" and r.verdict == "not significant"
     standing = _describe_not_shown(r, metric) if is_not_shown else _describe_lead(r, alpha, where)
     these_runs = "for these runs " if r.runs else ""
     return (
@@ -319,17 +319,17 @@ def describe_comparison(r: Result, alpha: float, where: str = "") -> str:
 
 
 def _describe_lead(r: Result, alpha: float, where: str) -> str:
-    better, decision = r.better(), r.decision(alpha)
+    better = r.better()
     if better is None:
         return f"{r.a} and {r.b} score the same on {r.metric}{where}, {format_score(r.score_a)}"
     other = r.b if better == r.a else r.a
     metric = r.metric + ("" if r.higher_is_better else " (lower is better)") + where
-    if decision and not r.is_contested(alpha):
+    if r.verdict == "significant":
         return f"{better} is better than {other} on {metric} by {format_lead(r)}"
     lead = f"{better} is ahead by {format_lead(r)}"
-    if r.is_contested(alpha):
+    if r.verdict == "contested":
         return f"Whether {better} is better than {other} on {metric} is contested: {lead}"
-    if decision is None:
+    if r.verdict == "undecided":
         return f"Whether {better} is better than {other} on {metric} is undecided at {alpha:g}: {lead}"
     return f"{r.a} and {r.b} are not significantly different on {metric}: {lead}"
 
@@ -347,19 +347,20 @@ def describe_contradiction(r: Result, alpha: float) -> str:
 
     A one-sided test is compared with the end of the interval on its side. A contested verdict says that there is doubt.
     """
-    decision, ends = r.decision(alpha), get_ends(r)
-    if ends is None or decision is None or r.runs is not None or r.is_contested(alpha):
+    ends = get_ends(r)
+    if ends is None or r.runs is not None or r.verdict not in {"significant", "not significant"}:
         return ""
     is_simultaneous = r.interval_simultaneous is not None
     if not is_simultaneous and r.interval is not None and abs(r.interval.confidence - (1 - alpha)) > 1e-9:
         return ""
     low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
-    if excludes == decision:
+    is_significant = r.verdict == "significant"
+    if excludes == is_significant:
         return ""
     sides = ("", "") if r.alternative == "two-sided" else ("two-sided ", "one-sided ")
     kind = "simultaneous " if is_simultaneous else "unadjusted " * (r.p_adjusted is not None) + sides[0]
-    contains, rejects = "excludes" if excludes else "contains", "rejects" if decision else "does not reject"
+    contains, rejects = "excludes" if excludes else "contains", "rejects" if is_significant else "does not reject"
     return f"; the {kind}interval {contains} 0, the {sides[1]}test {rejects}"
 
 
@@ -371,7 +372,7 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
     if (runs := r.runs) is None:
         return ""
     recipes = "" if runs.best_p is None else f", for the recipes {format_p_equals(runs.best_p, alpha)}"
-    only = ": shown for these runs" * bool(r.decision(alpha) and runs.verdict != "significant")
+    only = ": shown for these runs" * (r.verdict == "significant" and runs.verdict != "significant")
     paired = "paired " if runs.is_paired else ""
     return f", averaged over {runs.n_runs} {paired}{runs.column}s each{only}{recipes}"
 

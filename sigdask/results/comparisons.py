@@ -22,7 +22,6 @@ from sigdask.results.record import (
     Note,
     Result,
     build_named,
-    is_contested,
     list_dicts,
     list_texts,
     read_note,
@@ -99,9 +98,11 @@ class ResultAcrossSets(NamedValues):
 
     def is_contested(self, alpha: float) -> bool:
         """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
-        return is_contested(
-            self.equal_scores, alpha, (self.best_p or 0.0) <= alpha, is_adjusted=self.p_adjusted is not None
-        )
+        test = self.equal_scores
+        if test is None or test.p_value is None:
+            return False
+        p = test.p_value if self.p_adjusted is None else test.best_p
+        return bool((p <= alpha) != (self.best_p <= alpha))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +203,6 @@ class ComparisonResults(Sequence[Result]):
             "seed": self.seed,
             "alpha": self.alpha,
             "options": to_plain(self.options) or None,
-            **({} if self.table.grouping == "auto" else {"grouping": self.table.grouping}),
             "warnings": list(self.warnings),
             "notes": to_plain(list_dicts(self.notes)),
             "family": to_plain(self.family),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -17,16 +18,15 @@ import pyarrow as pa
 from sigdask.counts.fields import Bools, Floats
 from sigdask.interface import spell
 from sigdask.metrics.regression import PREFIX as AGREEMENT_PREFIX
-from sigdask.options import INDEPENDENT_TESTS, Grouping, Option
+from sigdask.options import INDEPENDENT_TESTS, Option
 from sigdask.results.columns import (
     BCA,
-    INTERNAL,
     KEYED,
     NORMAL,
     PERCENTILE,
     UNADJUSTED,
     CodedColumn,
-    Column,
+    Columns,
     Schema,
     build_column,
     flatten,
@@ -255,18 +255,13 @@ RUN_VERDICTS = ("too few runs", "not significant", "significant")
 
 def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
     keys = {group: table.list_keys(group) for group in KEYED}
-    given, presence = _list_values(table, notes), _list_presence(table, keys)
-    given |= dict(_iter_entries(table, keys))
-    if presence["equal_scores"][:1].any():
+    if table.has("equal_scores"):
         keys["checks"].append(EQUAL_SCORES)
-
-    n, masks = len(table), {path: mask.tolist() for path, mask in presence.items()}
+    given, n = _list_values(table, notes) | dict(_iter_entries(table, keys)), len(table)
 
     def collect(path: str, schema: Schema) -> list[Any]:
         if path in given:
             return given[path]
-        if path in masks and not any(masks[path]):
-            return [None] * n
         schema, kind, is_nullable = resolve(schema)
         rows: list[Any]
         if path in keys:
@@ -279,12 +274,18 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
         if kind != "object":
             rows = table[path].to_list() if kind == "string" else table[path].tolist()
             return [value or None for value in rows] if is_nullable and kind != "number" else rows
+        if is_nullable and not table.has(path):
+            return [None] * n
         columns = [collect(join_path(path, name), inner) for name, inner in schema["properties"].items()]
         rows = [dict(zip(schema["properties"], row, strict=True)) for row in zip(*columns, strict=True)]
-        pairs = zip(rows, masks[path], strict=True) if path in masks else ()
-        return [row if has else None for row, has in pairs] if path in masks else rows
+        mark = schema.get("mark")  # the member that has a value in the rows that have the object
+        return [row if _has_value(row[mark]) else None for row in rows] if mark else rows
 
     return collect("", get_result_schema())
+
+
+def _has_value(value: Any) -> bool:
+    return value == value if isinstance(value, float) else bool(value)  # noqa: PLR0124
 
 
 def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str, list[Any]]:
@@ -311,31 +312,11 @@ def _derive_columns(table: Table) -> dict[str, list[Any]]:
     }
 
 
-MARKS = {
-    "second_run": "n_trials", "exact": "p_lo", "interval": "method", "margin": "margin", "runs": "n_runs",
-    "p_adjusted_by": "tukey", "subset": "column", "checks": "verdict", "tests": "detail", "dependence": "n_groups",
-    "beside": "n_units",
-}  # fmt: skip
-"""Objects of records, and entries of their lists: the column that has a value in the rows that have one."""
-
-
-def _list_presence(table: Table, keys: Mapping[str, Sequence[str]]) -> dict[str, Bools]:
-    """Return which rows have an object of records, by path."""
-    presence = {"equal_scores": np.full(len(table), table.has("equal_scores"))}
-    for group, mark in MARKS.items():
-        for path in [f"{group}.{key}" for key in keys[group]] if group in keys else [group]:
-            column = table[f"{path}.{mark}"]
-            is_text, is_real = isinstance(column, CodedColumn), getattr(column, "dtype", None) == np.float64
-            presence[path] = column.find(bool) if is_text else ~np.isnan(column) if is_real else column > 0
-    return presence
-
-
 def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, list[Any]]]:
     """Yield the values of entries of lists in records that no column has, with their paths."""
     n = len(table)
     for name in keys["checks"]:
         yield f"checks.{name}.detail", describe_checks(table, name)
-        yield f"checks.{name}.p_adjusted", [None] * n
     codes = np.where(table.is_contested, 2, ~np.isnan(table["equal_scores.p_value"]))
     reasons = zip(table["equal_scores.why"].to_list(), table["equal_scores.cause"].to_list(), strict=True)
     yield f"checks.{EQUAL_SCORES}.verdict", _pick((NOT_APPLICABLE, AGREES, "contested"), codes)
@@ -347,7 +328,7 @@ def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[t
         details = zip(table[f"tests.{name}.detail"].to_list(), table[f"tests.{name}.n_dropped"].tolist(), strict=True)
         yield f"tests.{name}.detail", [text.replace("{dropped}", f"{n:,}") for text, n in details]
     for group, names in keys.items():
-        for key in (*names, EQUAL_SCORES):
+        for key in names:
             yield f"{group}.{key}.{KEYED[group]}", [key] * n
 
 
@@ -395,7 +376,7 @@ def iter_json_lines(table: Table) -> Iterator[str]:
         yield text
 
 
-def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Grouping = "auto") -> Table:
+def build_table(records: Sequence[Mapping[str, Any]], alpha: float) -> Table:
     """Return a table of the JSON of results, with all texts as they are.
 
     Parameters
@@ -404,33 +385,25 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float, grouping: Gr
         Results as their schema describes them.
     alpha : float
         Level of the verdicts.
-    grouping : str
-        How rankings mark systems.
     """
     if not records:
         return Table.build_empty(alpha)
-    records = [
-        r | {"checks": [c for c in r.get("checks", ()) if c["name"] != EQUAL_SCORES]} for r in map(dict, records)
-    ]
-    columns: dict[str, Any] = dict(flatten("", get_result_schema(), records))
-    columns["kept_notes"] = CodedColumn.from_values(as_json_line(r.get("notes", ())) for r in records)
-    if "test_signature" in columns:
-        columns |= _read_origins(columns["test_signature"])
-    return Table(pa.table({path: to_arrow(column) for path, column in columns.items()}), alpha, grouping)
+    values: dict[str, list[Any]] = defaultdict(lambda: [None] * len(records))
+    for row, record in enumerate(records):
+        for path, value in flatten("", record):
+            values[path][row] = value
+        values["kept_notes"][row] = as_json_line(record.get("notes", ()))
+    columns: dict[str, Any] = {path: build_column(kind, values[path]) for path in values if (kind := get_type(path))}
+    return Table(pa.table({path: to_arrow(c) for path, c in (columns | _read_origins(columns)).items()}), alpha)
 
 
-def _read_origins(texts: CodedColumn[str]) -> dict[str, Column]:
-    """Return the inputs of p in the signatures of results."""
-    signatures = [Signature.parse(text) if text else None for text in texts.values]
-    values = [{} if s is None else {
-        "seed": s.seed, "method": s.method if s.exact_limit is None else f"{s.method}:{s.exact_limit}",
-        "units": s.data.units, "data_a": s.data.a, "data_b": s.data.b, "code": dict(s.options).get("code"),
-        "adjust": s.adjust, "members": None if s.members is None else str(s.members), "family": s.family,
-        "version": s.version,
-    } for s in signatures]  # fmt: skip
-    rows = [values[code] for code in texts.codes.tolist()]
-    paths = [path for path in INTERNAL if path.startswith("origins.")]
-    return {path: build_column(get_type(path), [row.get(path[8:]) for row in rows]) for path in paths}
+def _read_origins(columns: Columns) -> Columns:
+    """Return what the signatures of results say of their families and versions, as columns."""
+    if (texts := columns.get("test_signature")) is None:
+        return {}
+    signatures = [vars(Signature.parse(text)) if text else {} for text in texts.values]
+    values = {name: tuple(str(s.get(name) or "") for s in signatures) for name in ("adjust", "members", "version")}
+    return {f"origins.{name}": CodedColumn.join([CodedColumn(texts.codes, values[name])]) for name in values}
 
 
 FIRST_COLUMNS = (

@@ -161,10 +161,9 @@ class NamedValues(SimpleNamespace):
     """
 
     @property
-    def best_p(self) -> float | None:
+    def best_p(self) -> Any:
         """The adjusted p, or the p if it was not adjusted."""
-        p: float | None = self.p_value if self.p_adjusted is None else self.p_adjusted
-        return p
+        return self.p_value if self.p_adjusted is None else self.p_adjusted
 
     def replace(self, **changes: Any) -> Self:
         """Return the same with some members changed."""
@@ -180,7 +179,7 @@ def build_named(value: Any) -> Any:
     return None if value != value else value  # noqa: PLR0124
 
 
-DERIVED = ("notes", "warnings", "verdict")
+DERIVED = ("notes", "warnings")
 """Members of the JSON of a result that the object has by another way."""
 
 
@@ -259,6 +258,9 @@ class Result(NamedValues):
         their differences. Infinite on the open side of a one-sided test.
     equal_scores : NamedValues or None
         The equal-score test. None for results of other sources.
+    verdict : {"significant", "not significant", "contested", "undecided"}
+        Verdict at the level alpha of the results, by the adjusted p if there is one. "contested": only one of the test
+        and the equal-score test rejects. "undecided": more trials could change it.
     margin : NamedValues or None
         Tests of the margin that you chose with `margin`. None without it.
     runs : NamedValues or None
@@ -270,6 +272,8 @@ class Result(NamedValues):
     >>> result = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0])
     >>> round(result.difference, 2), result.p_value, result.interval.low < 0
     (0.6, 0.25, True)
+    >>> result.verdict
+    'not significant'
     """
 
     p_interval: tuple[float, float]
@@ -315,56 +319,6 @@ class Result(NamedValues):
     def is_adjusted_bound(self) -> bool:
         """Whether the adjusted p is the smallest value that the trials allow."""
         return 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
-
-    def is_undecided(self, alpha: float) -> bool:
-        """Return whether the interval of p contains alpha, so that more trials could change the verdict."""
-        return bool(self.method != "exact" and self.p_interval[0] <= alpha < self.p_interval[1])
-
-    def verdict(self, alpha: float) -> str:
-        """Return the verdict at the significance level alpha in words, by the adjusted p if there is one, else by p.
-
-        Returns
-        -------
-        str
-            "significant", "not significant", "contested" if only one of the test and the equal-score test rejects,
-            or "undecided at ALPHA" if more trials could change the verdict.
-
-        Examples
-        --------
-        >>> from sigdask import compare
-        >>> compare([1] * 8, [0] * 8).verdict(0.05)
-        'significant'
-        """
-        if self.is_contested(alpha):
-            return "contested"
-        return {True: "significant", False: "not significant", None: f"undecided at {alpha:g}"}[self.decision(alpha)]
-
-    def is_contested(self, alpha: float) -> bool:
-        """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
-        return is_contested(self.equal_scores, alpha, self.decision(alpha), is_adjusted=self.p_adjusted is not None)
-
-    def decision(self, alpha: float) -> bool | None:
-        """Return whether the test rejects at the level alpha, by the adjusted p if there is one. None if undecided.
-
-        Examples
-        --------
-        >>> from sigdask import compare
-        >>> compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0]).decision(0.05)
-        False
-        """
-        if self.p_adjusted is not None:
-            return bool(self.p_adjusted <= alpha)
-        if self.is_undecided(alpha):
-            return None
-        return bool(self.p_value <= alpha)
-
-
-def is_contested(test: NamedValues | None, alpha: float, rejects: bool | None, *, is_adjusted: bool) -> bool:
-    """Return whether the equal-score test decides otherwise, by its adjusted p if there is one and p is adjusted."""
-    if rejects is None or test is None or test.p_value is None:
-        return False
-    p = test.p_adjusted if is_adjusted and test.p_adjusted is not None else test.p_value
-    return bool((p <= alpha) != rejects)
 
 
 def _format_line(r: Result) -> str:

@@ -147,13 +147,18 @@ def _split_pairs(text: str) -> dict[str, str]:
 
 
 def format_signatures(table: Table) -> list[str | None]:
-    """Return the signature of each row, or None for rows without digests."""
+    """Return the signature of each row, as it was read if the results were; None for rows without digests."""
+    if "test_signature" in table.paths:
+        return [text or None for text in table.test_signature.to_list()]
     if not table.has("origins"):
         return [None] * len(table)
-    columns = (table[f"origins.{name}"].to_list() for name in ("units", "data_a", "data_b"))
+    names = (table[path].to_list() for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY)))
+    numbers = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
+    settings = map(_format_settings, *names, *(column.tolist() for column in numbers))
+    data = (table[f"origins.{name}"].to_list() for name in ("units", "data_a", "data_b", "version"))
     return [
-        f"{start}|data:{units}.{a}.{b}|{end}" if units else None
-        for (start, end), units, a, b in zip(_list_halves(table), *columns, strict=True)
+        f"{tested}|data:{units}.{a}.{b}|v:{version}" if units else None
+        for tested, units, a, b, version in zip(settings, *data, strict=True)
     ]
 
 
@@ -162,41 +167,33 @@ def format_shared(table: Table) -> str | None:
 
     None if some row has no signature.
     """
-    if not len(table) or not table["origins.units"].find(bool).all():
+    signatures = [text.split("|") for text in format_signatures(table) if text]
+    if not signatures or len(signatures) < len(table):
         return None
-    if len(table) == 1:
-        return format_signatures(table)[0]
-    all_parts = ["|".join(halves).split("|") for halves in dict.fromkeys(_list_halves(table))]
-    return "|".join(part for part in all_parts[0] if all(part in others for others in all_parts))
+    return "|".join(part for part in signatures[0] if all(part in others for others in signatures))
 
 
 TESTED = ("test_set", "subset.column", "subset.value", "unit", "metric", "alternative", "origins.method")
 """Columns of the tested comparisons and their settings."""
 
-
-def _list_halves(table: Table) -> list[tuple[str, str]]:
-    """Return what stands before and after the data in the signature of each row."""
-    digests = (f"origins.{name}" for name in ("code", "adjust", "members", "family", "version"))
-    names = (table[path].to_list() for path in (*TESTED, "signature", *digests))
-    columns = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
-    return list(map(_format_halves, *names, *(column.tolist() for column in columns)))
+FAMILY = ("code", "adjust", "members", "family")
 
 
 @lru_cache(maxsize=4096)
-def _format_halves(*settings: Any) -> tuple[str, str]:
+def _format_settings(*settings: Any) -> str:
+    """Return what stands before the data in a signature."""
     test_set, column, value, unit, metric, alternative, method_and_limit, scorer, code, *rest = settings
-    adjust, members, family, version, seed, n_trials, is_exact, is_enumerated = rest
+    adjust, members, family, seed, n_trials, is_exact, is_enumerated = rest
     method, _, limit = method_and_limit.partition(":")
     options = (*split_scorer_signature(scorer), *([("code", code)] if code else []))
-    pairs = [
+    return _format_pairs([
         ("test", "ar"), ("metric", metric), *((f"{OPTION_PREFIX}{key}", option) for key, option in options),
         ("alt", alternative), ("method", method), ("limit", float(limit) if limit else None),
         ("p", EXACT if is_exact else TRIALS if n_trials else LIMITS),
         ("nt", None if is_enumerated or not n_trials else n_trials), ("seed", seed), ("scheme", SCHEME),
         ("set", test_set), ("by", column or None), ("value", value if column else None), ("unit", unit),
         ("adj", adjust or None), ("m", members or None), ("family", family or None),
-    ]  # fmt: skip
-    return _format_pairs(pairs), _format_pairs([("v", version)])
+    ])  # fmt: skip
 
 
 def split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:

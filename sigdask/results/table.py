@@ -112,6 +112,8 @@ class Table:
 
     def _get_column(self, path: str) -> Any:
         kind = get_type(path)
+        if kind is None:
+            raise KeyError(path)
         if path not in self.paths:
             empty = EMPTY_VALUES[kind]
             return CodedColumn.from_constant("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))

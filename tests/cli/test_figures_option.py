@@ -74,7 +74,7 @@ def test_a_matrix_and_bars_are_of_the_verdicts(results):
     level = axes.images[0].get_array()
     for r in results:
         shade = level[names.index(r.a), names.index(r.b)]
-        assert (abs(shade) >= 2) == (r.verdict(0.05) == "significant")
+        assert (abs(shade) >= 2) == (r.verdict == "significant")
         if abs(shade) >= 2:
             assert (shade > 0) == (r.better() == r.a)
     assert all((x == -y) or (x, y) == (1, 1) for x, y in zip(level.ravel(), level.T.ravel(), strict=True))

@@ -98,7 +98,7 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
         assert [*map(float, entry["interval"][1:-1].split(", "))] == pytest.approx(ends, abs=0.05)
         assert (entry["p"], entry["verdict"]) == (
             format_p_cell(r.p_adjusted, 0.05, is_bound=r.is_adjusted_bound),
-            r.verdict(0.05),
+            r.verdict,
         )
         positions = [entry["low"], entry["at"], entry["high"], section["zero"]]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]

@@ -132,7 +132,7 @@ def test_filters_leave_what_fits_and_count_it(opened, file, sets):
     grid = page.locator('[data-grid="comparisons"]')
     grid.get_by_label("test set").select_option(label="talks")
     grid.get_by_label("verdict").select_option(label="significant")
-    significant = [r for r in sets["talks"] if r.verdict(0.05) == "significant"]
+    significant = [r for r in sets["talks"] if r.verdict == "significant"]
     assert 0 < len(significant) < 28
     assert read_status(page) == f"{len(significant)} of 56 rows"
     assert [(r["A"], r["B"]) for r in read_rows(page)] == [put_better_first(r) for r in significant]
@@ -176,7 +176,7 @@ def test_a_matrix_names_systems_on_both_axes_and_has_every_p(opened, file, sets)
     for r in sets["news"]:
         i, j = systems.index(r.a), systems.index(r.b)
         assert cells[i][j][0] == cells[j][i][0] == format_p_cell(r.p_adjusted, 0.05)
-        better = {True: "better", False: "worse"}[r.better() == r.a] if r.decision(0.05) else ""
+        better = {True: "better", False: "worse"}[r.better() == r.a] if r.verdict == "significant" else ""
         assert cells[i][j][1] == better
         assert cells[j][i][1] == {"better": "worse", "worse": "better", "": ""}[better]
 

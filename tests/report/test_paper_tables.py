@@ -38,7 +38,7 @@ def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
     results = compare_random("wxyz", step=0.2, baseline="y", adjust="none")
     [[_, *rows]] = parse_tables(results.to_markdown())
     marks = {name: score.split()[1:] for (name, _), (score, _) in rows}
-    by_name = {r.a: [{True: "†", False: "‡"}[r.difference > 0]] if r.decision(0.05) else [] for r in results}
+    by_name = {r.a: [{True: "†", False: "‡"}[r.difference > 0]] if r.verdict == "significant" else [] for r in results}
     assert rows[0][0][0] == "y"
     assert marks == {"y": []} | by_name
     assert {"†", "‡"} <= {mark for system_marks in marks.values() for mark in system_marks}
@@ -235,7 +235,7 @@ def list_marks(results, grouping):
     for r in results:
         for name in (r.a, r.b):
             wins.setdefault(name, set()), losses.setdefault(name, set())
-        if r.decision(results.alpha):
+        if r.verdict == "significant":
             better, worse = (r.a, r.b) if r.difference > 0 else (r.b, r.a)
             wins[better].add(worse), losses[worse].add(better)
     scores = {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}

@@ -146,7 +146,7 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
     page = opened(folder / "night-4.html", width=width, dark=dark)
     pinned = page.locator("[data-grid=comparisons] tr[data-row='0'] .pinned").all()
     result = build_report(folder).results["news & <i>"][0]
-    assert pinned[-1].inner_text().strip() == result.verdict(0.05)
+    assert pinned[-1].inner_text().strip() == result.verdict
     for cell in pinned:
         box = cell.bounding_box()
         assert 0 <= box["x"] < box["x"] + box["width"] <= width

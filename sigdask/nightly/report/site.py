@@ -271,7 +271,7 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("A - B", [format_signed(r.difference) for r in last], is_name=False),
         column("p over the nights", blank, series="p"),
         column("p", [format_p_cell(x, table.alpha) for x in p], is_name=False, is_pinned=True),
-        column("verdict", [r.verdict(table.alpha) for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
+        column("verdict", [r.verdict for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
     numbers, values = nights
     scores = {"a": _round_all(values["score_a"]), "b": _round_all(values["score_b"]), "p": _round_all(values["p"], 3)}

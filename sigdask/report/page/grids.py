@@ -25,7 +25,6 @@ from sigdask.report.comparisons import (
     format_deciding_p,
     format_groups,
     list_columns,
-    name_verdict,
     turn,
     turn_to_better,
 )
@@ -109,7 +108,7 @@ def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     better = [None if math.isnan(r.difference) else r.better() for r in results]
     extra = {
         "rows": rows.tolist() if is_cut else None,
-        "notes": _list_notes(results, table.alpha),
+        "notes": _list_notes(results),
         "better": "".join("0" if b is None else "1" if b == r.a else "2" for b, r in zip(better, results, strict=True)),
         "decides": p_header,
     }
@@ -139,11 +138,11 @@ def _build_column_data(column: Column) -> dict[str, Any]:
     return data | {name: value for name, value in more.items() if value}
 
 
-def _list_notes(results: Sequence[Result], alpha: float) -> dict[str, Any]:
+def _list_notes(results: Sequence[Result]) -> dict[str, Any]:
     """Return the notes on rows, with the cause of contested ones."""
     noted = {}
     for row, r in enumerate(results):
-        cause = r.equal_scores.cause if r.equal_scores is not None and r.is_contested(alpha) else ""
+        cause = r.equal_scores.cause if r.equal_scores is not None and r.verdict == "contested" else ""
         if texts := [*filter(None, [cause]), *r.warnings]:
             noted[row] = make_printable("; ".join(texts))
     return {"rows": [*noted], "texts": [*noted.values()]}
@@ -270,7 +269,7 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
             "difference": format_signed(r.difference),
             "interval": MetricStyle(r.metric).format_ends(r.difference, pair),
             "p": format_deciding_p(r, alpha),
-            "verdict": name_verdict(r, alpha),
+            "verdict": r.verdict,
         })  # fmt: skip
     return {
         "title": title,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.comparisons import Setting, format_deciding_p, format_groups, name_verdict
+from sigdask.report.comparisons import Setting, format_deciding_p, format_groups
 from sigdask.report.files import write_parts
 from sigdask.report.sentences import get_ends
 from sigdask.report.standings import get_group_key
@@ -111,11 +111,11 @@ def forest(table: Table) -> Figure:
     return figure
 
 
-def _plot_differences(axes: Axes, results: Sequence[Result], alpha: float) -> list[Any]:
+def _plot_differences(axes: Axes, results: Sequence[Result]) -> list[Any]:
     """Draw the intervals, to the edge where they have no bound, and the marks; return a mark of each verdict."""
     difference = np.array([r.difference for r in results])
     low, high = np.array([get_ends(r) or (math.nan, math.nan) for r in results]).T
-    rows, verdicts = np.arange(len(results)), np.array([name_verdict(r, alpha) for r in results])
+    rows, verdicts = np.arange(len(results)), np.array([r.verdict for r in results])
     values = np.concatenate([np.zeros(1), difference, low, high])
     finite = values[np.isfinite(values)]
     margin = 0.06 * float(np.ptp(finite)) or 0.01

@@ -60,14 +60,14 @@ def test_every_comparison_has_an_equal_score_test_with_the_adjustment_of_its_p(a
         assert [r.equal_scores.p_adjusted for r in results] == pytest.approx([*shown], rel=1e-12)
     for r, p in zip(results, shown, strict=True):
         rejects = (r.p_value if r.p_adjusted is None else r.p_adjusted) <= 0.05
-        assert (r.verdict(0.05) == "contested") == (rejects != (p <= 0.05))
+        assert (r.verdict == "contested") == (rejects != (p <= 0.05))
         assert r.p_adjusted_by is None or adjust == "tukey"
-    assert any(r.verdict(0.05) == "contested" for r in results)
+    assert any(r.verdict == "contested" for r in results)
     parsed = json.loads(results.to_json())["results"]
-    assert [row["verdict"] for row in parsed] == [r.verdict(0.05) for r in results]
+    assert [row["verdict"] for row in parsed] == [r.verdict for r in results]
     entries = [row["checks"][-1] for row in parsed]
     assert [(e["name"], e["p_value"], e["verdict"] == "contested") for e in entries] == [
-        ("equal scores", p, r.verdict(0.05) == "contested") for p, r in zip(own.tolist(), results, strict=True)
+        ("equal scores", p, r.verdict == "contested") for p, r in zip(own.tolist(), results, strict=True)
     ]
     assert not results.table.has_disagreement.any()
 
@@ -79,7 +79,7 @@ def test_items_scored_0_or_1_need_no_equal_score_test_and_intervals_change_none(
     assert all("scored 0 or 1" in r.equal_scores.why for r in results)
     wins = build_rng(4).integers(1, 9, 30)  # 30 wins of one size: a rare large loss may not have been drawn
     [r] = compare_all({"a": wins + 1, "b": wins}, **OPTIONS)
-    assert (r.equal_scores.p_value, r.verdict(0.05), r.equal_scores.cause) == (
+    assert (r.equal_scores.p_value, r.verdict, r.equal_scores.cause) == (
         1, "contested", "differences do not vary",
     )  # fmt: skip
     data = draw_normal()
@@ -89,7 +89,7 @@ def test_items_scored_0_or_1_need_no_equal_score_test_and_intervals_change_none(
 
 
 def test_contested_results_name_their_causes():
-    [skewed] = {r.equal_scores.cause for r in compare_all(draw_skewed(), **OPTIONS) if r.verdict(0.05) == "contested"}
+    [skewed] = {r.equal_scores.cause for r in compare_all(draw_skewed(), **OPTIONS) if r.verdict == "contested"}
     assert skewed == "skewed differences"
     # 500 of 1,000 answers of a are right, and 59 of 100 of b, on other items: chi-square gives 0.086
     predicted = np.repeat([[1, 0], [0, 1]], [1000, 100], axis=0)
@@ -98,7 +98,7 @@ def test_contested_results_name_their_causes():
     [r] = compare_all(counts, metrics=["precision"], second_run=False)
     assert r.p_value < 0.01
     assert r.equal_scores.p_value == pytest.approx(0.083, abs=0.01)
-    assert (r.verdict(0.05), r.equal_scores.cause) == ("contested", "unequal numbers of answers")
+    assert (r.verdict, r.equal_scores.cause) == ("contested", "unequal numbers of answers")
     assert "few-units-decide" not in {note.kind for note in r.notes}  # none of 1,100 items does
 
 
