@@ -567,35 +567,21 @@ class UnitTables:
         """Return the unit tables of a study."""
         return UnitTables(tuple(replace(analysis.main, panels=(), cells=[]) for analysis in study.analyses))
 
-    def iter_scores(
-        self,
-        *,
-        pair: tuple[str, str] | None = None,
-        metric: str | None = None,
-        test_set: str | None = None,
-        subset: str | None = None,
-    ) -> Iterator[pa.Table]:
+    def iter_scores(self, pair: tuple[str, str] | None = None) -> Iterator[pa.Table]:
         """Yield the units of each comparison, in the order of test sets, subsets, pairs and metrics.
 
         Parameters
         ----------
         pair : (str, str), optional
             Two systems; by default the pairs that were compared.
-        metric, test_set, subset : str, optional
-            Selection. By default all.
         """
         for comparisons in self.sets:
             counts = comparisons.counts
-            if test_set not in {None, counts.name}:
-                continue
             pairs = comparisons.pairs.tolist()
             if pair is not None:
                 pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
             table = UnitIndex(comparisons)
             for value, mask in zip(comparisons.subset.values, comparisons.masks, strict=True):
-                if subset is not None and (value is None or value.value != subset):
-                    continue
                 for a, b in pairs:
                     for bound in comparisons.metrics:
-                        if metric in {None, bound.name}:
-                            yield from table.iter_scores((a, b), bound, value, mask)
+                        yield from table.iter_scores((a, b), bound, value, mask)

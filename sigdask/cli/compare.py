@@ -36,8 +36,8 @@ ALL_FORMATS = tuple(dict.fromkeys(FORMAT_BY_ENDING.values()))
 OUTPUT = (
     declare.output(*ALL_FORMATS),
     declare.JSON,
-    declare.option("--items FILE", "Write the scores of each unit and its contribution to the difference as .csv, "
-                   ".jsonl, .csv.gz, .jsonl.gz or .parquet.", dest="items_file"),
+    declare.option("--items FILE", "Write the scores of each unit and its contribution to the difference as .csv "
+                   "or .parquet.", dest="items_file"),
     declare.VERBOSE,
     declare.everything("comparison"),
     declare.QUIET,

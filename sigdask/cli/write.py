@@ -17,7 +17,6 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.cli.streams import WORDS, data_stream, output_columns, print_text
 from sigdask.errors import InputError
 from sigdask.report import files
-from sigdask.results import export
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, is_url, redact
@@ -116,10 +115,7 @@ def check_units(file: str | None) -> None:
     """Raise, before anything is counted, if a file of units cannot be written."""
     if file is None:
         return
-    try:
-        export.parse_unit_file(Path(file))
-    except InputError as error:
-        raise InputError(f"--items {error}") from None
+    files.find_format(file, files.UNIT_FORMATS, "--items ")
     check_writable(file, "--items")
 
 

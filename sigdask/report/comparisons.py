@@ -568,7 +568,7 @@ def build_joint_table(
     results: ComparisonResults, styles: Styles = MappingProxyType({}), n_rows: int | None = None
 ) -> DocumentTable:
     """Return a table with a row per verdict over all sets, those with the smallest p first if not all are shown."""
-    verdicts, alpha, family = results.together, results.alpha, results.family_across_sets
+    verdicts, alpha = results.together, results.alpha
     if n_rows is not None and len(verdicts) > n_rows:
         verdicts = tuple(sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows])
 
@@ -593,7 +593,8 @@ def build_joint_table(
         }),
     ]  # fmt: skip
     level = alpha / 2 if results[0].alternative == "two-sided" else alpha
-    adjusted = f", p adjusted by {ADJUSTMENTS[family.adjust].label}" if family else ""
+    is_adjusted = any(verdict.p_adjusted is not None for verdict in results.together)
+    adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" if is_adjusted else ""
     least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
     legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
     return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import pyarrow as pa
 
@@ -23,6 +23,9 @@ FORMAT_BY_ENDING = {
     ".html": "html", ".htm": "html", ".txt": "text",
 }  # fmt: skip
 """Format of a file of results by its ending."""
+
+UNIT_FORMATS = ("csv", "parquet")
+"""Formats of files of units."""
 
 Texts = dict[str, Callable[[], Iterable[str | bytes]]]
 """Functions that return what a file of each format holds, in parts."""
@@ -43,12 +46,15 @@ def format_endings(formats: Collection[str]) -> str:
 
 def list_table_texts(tables: Callable[[], Iterable[Table]]) -> Texts:
     """Return what files of data of these results hold."""
-    return {"csv": lambda: export.iter_csv(tables()), "parquet": lambda: [_format_parquet(tables())]}
+    return {
+        "csv": lambda: export.iter_csv(export.iter_frame_data(tables())),
+        "parquet": lambda: [_format_parquet(export.iter_frame_data(tables()))],
+    }
 
 
-def _format_parquet(tables: Iterable[Table]) -> bytes:
+def _format_parquet(parts: Iterable[pa.Table]) -> bytes:
     stream = BytesIO()
-    export.write_parquet(tables, stream)
+    export.write_parquet(parts, stream)
     return stream.getvalue()
 
 
@@ -61,13 +67,12 @@ def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
 
 def write_units(path: Path, units: Iterable[pa.Table]) -> None:
     """Write a table of units atomically, as the ending of the file says; the same units give the same bytes."""
-    format_, is_compressed = export.parse_unit_file(path)
+    parts = chain([export.UNIT_SCHEMA.empty_table()], units)  # the first has names alone
     with open_atomic(path) as file:
-        if not is_compressed:
-            export.write_units(units, file, format_)
-            return
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            export.write_units(units, cast("IO[bytes]", packed), format_)
+        if find_format(path, UNIT_FORMATS) == "parquet":
+            export.write_parquet(parts, file)
+        else:
+            file.writelines(text.encode() for text in export.iter_csv(parts))
 
 
 @contextmanager

@@ -267,8 +267,8 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
     if results.together:
         sampled = [v.n_trials for v in results.together if v.method != "exact" and v.n_trials]
         how = [f"computed from {_format_range(sampled)} random swaps [[phipson2010]]"] if sampled else []
-        if (family := results.family_across_sets) is not None:
-            how.append(f"adjusted by {ADJUSTMENTS[family.adjust].sentence}")
+        if any(verdict.p_adjusted is not None for verdict in results.together):
+            how.append(f"adjusted by {ADJUSTMENTS['max-t'].sentence}")
         yield "sets", {"how": f", with p-values {join_phrases(how)}" if how else ""}
 
 

@@ -210,10 +210,10 @@ def get_result_schema() -> Schema:
     return schema
 
 
-def get_type(path: str) -> str | None:
-    """Return the JSON type of a column; None if there is no such column."""
+def get_type(path: str) -> str:
+    """Return the JSON type of a column, empty if there is no such column."""
     group, _, rest = path.partition(".")
-    return _list_types().get(f"{group}.*.{rest.rpartition('.')[2]}" if group in KEYED else path)
+    return _list_types().get(f"{group}.*.{rest.rpartition('.')[2]}" if group in KEYED else path, "")
 
 
 @cache
@@ -276,7 +276,7 @@ BOUNDS = {
 }  # fmt: skip
 """Bounds in the schema, with their names in pydantic."""
 
-PLAIN_VALUES = {
+PLAIN_VALUES: Mapping[str, Any] = {
     "number": {"type": "float", "allow_inf_nan": False},
     "integer": {"type": "int", "ge": -(2**63), "le": 2**63 - 1},
     "boolean": {"type": "bool"},

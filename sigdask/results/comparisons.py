@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
-from operator import eq
 from typing import Any, Self, overload
 
 import pyarrow as pa
 
 from sigdask.errors import InputError
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.export import build_frame_from_data, build_no_units
+from sigdask.results.export import UNIT_SCHEMA, build_frame_from_data
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import (
@@ -39,8 +38,7 @@ def get_version() -> str:
     return version("sigdask")
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyNote:
+class FamilyNote(NamedValues):
     """How the p-values of a family were adjusted: method, number of comparisons, trials and resamples.
 
     Attributes
@@ -56,12 +54,6 @@ class FamilyNote:
     n_resamples : int or None
         Number of resamples of the studentised bootstrap for p-values or simultaneous intervals. None without it.
     """
-
-    adjust: str
-    n_comparisons: int
-    n_trials: int | None
-    exact: bool
-    n_resamples: int | None = None
 
 
 class ResultAcrossSets(NamedValues):
@@ -144,20 +136,23 @@ class ComparisonResults(Sequence[Result]):
     def __getitem__(self, index: int | slice | tuple[str, ...]) -> Result | Sequence[Result]:
         if isinstance(index, slice):
             return tuple(iter_results(self.table.take(index)))
-        if isinstance(index, str | tuple):
-            if isinstance(index, str) or len(index) < 2:
-                raise InputError(f"results[{index!r}]: expected a position, or two systems as in results['new', 'old']")
-            a, b, *others = index
-            self._check_names(("system", a), ("system", b))
-            results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
-            labels = [{r.metric: 1, r.test_set: 1, r.subset["value"] if r.subset else "": 1} for r in results]
-            chosen = [result for result, words in zip(results, labels, strict=True) if {*others} <= {*words}]
-            if len(chosen) == 1:
-                return chosen[0]
-            what = f"results[{', '.join(map(repr, index))}]"
-            known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
-            raise InputError(f"{what}: {len(chosen)} comparisons" + (f"; add one of {known}" if known else ""))
+        if isinstance(index, tuple):
+            return self._find(*index)
         return get_result(self.table, range(len(self))[index])
+
+    def _find(self, a: str, b: str, *others: str) -> Result:
+        """Return the comparison of two systems with the metric, test set or subset as further names."""
+        self._check_systems(a, b)
+        results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
+        labels = [{r.metric: 1, r.test_set: 1, r.subset["value"] if r.subset else "": 1} for r in results]
+        chosen = [result for result, words in zip(results, labels, strict=True) if {*others} <= {*words}]
+        if len(chosen) == 1:
+            return chosen[0]
+        known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
+        raise InputError(
+            f"results[{', '.join(map(repr, (a, b, *others)))}]: {len(chosen)} comparisons"
+            + (f"; add one of {known}" if known else "")
+        )
 
     def __len__(self) -> int:
         return len(self.table)
@@ -166,13 +161,8 @@ class ComparisonResults(Sequence[Result]):
         return iter_results(self.table)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all results and notes are equal, comparing results as JSON text, in which NaN equals NaN."""
-        if not isinstance(other, ComparisonResults):
-            return NotImplemented
-        has_equal_fields = all(
-            getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name not in {"table", "units"}
-        )
-        return has_equal_fields and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
+        """Return whether the JSON texts of both are equal."""
+        return isinstance(other, ComparisonResults) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -180,15 +170,6 @@ class ComparisonResults(Sequence[Result]):
     def warnings(self) -> tuple[str, ...]:
         """The texts of the notes on all results."""
         return list_texts(self.notes)
-
-    @property
-    def family_across_sets(self) -> FamilyNote | None:
-        """How p of verdicts over all sets was adjusted by each metric: always by max-T. None if it was not."""
-        adjusted = [verdict for verdict in self.together if verdict.p_adjusted is not None]
-        if not adjusted:
-            return None
-        n = sum(verdict.metric == adjusted[0].metric for verdict in adjusted)
-        return FamilyNote("max-t", n, adjusted[0].n_trials, adjusted[0].method == "exact")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of `to_json` as a dictionary of plain Python values."""
@@ -271,16 +252,7 @@ class ComparisonResults(Sequence[Result]):
         """
         yield from self._get_units().iter_scores()
 
-    def unit_table(
-        self,
-        a: str,
-        b: str,
-        *,
-        metric: str | None = None,
-        test_set: str | None = None,
-        subset: str | None = None,
-        library: str = "pandas",
-    ) -> Any:
+    def unit_table(self, a: str, b: str, library: str = "pandas") -> Any:
         """Return a data frame with both systems' scores on each unit and its contribution to their difference.
 
         Only results that were computed in this process have it, because they hold the data.
@@ -289,8 +261,6 @@ class ComparisonResults(Sequence[Result]):
         ----------
         a, b : str
             Two systems. Differences are of the first minus the second.
-        metric, test_set, subset : str, optional
-            Selection of comparisons, if there are several. By default all, one after another.
         library : str
             "pandas" (`sigdask[frame]`), "polars" or "pyarrow".
 
@@ -306,7 +276,7 @@ class ComparisonResults(Sequence[Result]):
         Raises
         ------
         InputError
-            There is no such system, metric, test set or subset, or the results were read from a file or a store.
+            There is no such system, or the results were read from a file or a store.
 
         Examples
         --------
@@ -320,27 +290,15 @@ class ComparisonResults(Sequence[Result]):
         2  3      4.0      2.0         2.0        0.6667
         """
         units = self._get_units()
-        self._check_names(
-            ("system", a), ("system", b), ("metric", metric), ("test set", test_set), ("subset", subset)
-        )  # fmt: skip
-        parts = units.iter_scores(pair=(a, b), metric=metric, test_set=test_set, subset=subset)
-        return build_frame_from_data(pa.concat_tables([build_no_units(), *parts]), library)
+        self._check_systems(a, b)
+        return build_frame_from_data(pa.concat_tables([UNIT_SCHEMA.empty_table(), *units.iter_scores((a, b))]), library)
 
-    def _check_names(self, *names: tuple[str, str | None]) -> None:
-        """Raise if results have no such system, metric, test set or subset; None is always allowed."""
-        table = self.table
-        systems = [*dict.fromkeys([*table.a.to_list(), *table.b.to_list()])]
-        known_names = {
-            "system": systems,
-            "metric": [*table.metric.values],
-            "test set": [*table.test_set.values],
-            "subset": [*filter(None, table["subset.value"].values)],
-        }
-        for name, value in names:
-            known = known_names[name]
-            if value is not None and value not in known:
-                known_text = format_list([*map(repr, known)]) or "none"
-                raise InputError(f"no {name} {value!r}{suggest_name(str(value), known, f'; {name}s: {known_text}')}")
+    def _check_systems(self, *names: str) -> None:
+        known = [*dict.fromkeys([*self.table.a.to_list(), *self.table.b.to_list()])]
+        for name in names:
+            if name not in known:
+                systems = f"; systems: {format_list([*map(repr, known)]) or 'none'}"
+                raise InputError(f"no system {name!r}{suggest_name(str(name), known, systems)}")
 
     def _get_units(self) -> Any:
         if self.units is None:

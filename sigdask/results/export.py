@@ -1,4 +1,4 @@
-"""Export of results and of the scores of single units: data frames, CSV, Parquet and JSON lines.
+"""Export of results and of the scores of single units: data frames, CSV and Parquet.
 
 Files are written in parts.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import IO, Any, TypeVar, overload
 
 import numpy as np
@@ -19,7 +18,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, build_extra_error
 from sigdask.results.fields import build_frame_data
 from sigdask.results.table import Table, list_tests
-from sigdask.text import as_json_line, iter_json, to_plain
+from sigdask.text import iter_json, to_plain
 
 PART_ROWS = 65_536
 """Rows written at a time. In Parquet, a row group."""
@@ -87,16 +86,11 @@ class ListedResults(Sequence[Entry]):
         return "".join(self.json_parts())
 
 
-def iter_csv(tables: Iterable[Table]) -> Iterator[str]:
-    """Yield parts of a CSV file of results, one row per comparison, with the columns of a data frame."""
-    for k, part in enumerate(_iter_frame_data(tables)):
-        yield _format_csv_part(part, is_first=k == 0)
-
-
-def _format_csv_part(data: pa.Table, *, is_first: bool) -> str:
-    """Return columns as lines of CSV; the first part of a file begins with their names."""
-    rows = zip(*(column.to_pylist() for column in data.columns), strict=True)
-    return format_csv_rows(chain([data.column_names], rows) if is_first else rows)
+def iter_csv(parts: Iterable[pa.Table]) -> Iterator[str]:
+    """Yield parts of a CSV file of columns that come in parts."""
+    for k, data in enumerate(parts):
+        rows = zip(*(column.to_pylist() for column in data.columns), strict=True)
+        yield format_csv_rows(chain([data.column_names], rows) if k == 0 else rows)
 
 
 def format_csv_rows(rows: Iterable[Iterable[Any]]) -> str:
@@ -118,20 +112,16 @@ def _format_cell(cell: Any) -> str:
     return '"' + text.replace('"', '""') + '"' if not set(text).isdisjoint(',"\r\n') else text
 
 
-def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
-    """Write a Parquet file, one row per comparison, with the columns of a data frame."""
-    _write_parquet_parts(_iter_frame_data(tables), file)
-
-
-def _write_parquet_parts(parts: Iterator[pa.Table], file: IO[bytes]) -> None:
+def write_parquet(parts: Iterable[pa.Table], file: IO[bytes]) -> None:
     """Write columns that come in parts as a Parquet file, a row group for each part."""
-    first = next(parts)
+    remaining = iter(parts)
+    first = next(remaining)
     with parquet.ParquetWriter(file, first.schema) as writer:
-        for part in chain([first], parts):
+        for part in chain([first], remaining):
             writer.write_table(part)
 
 
-def _iter_frame_data(tables: Iterable[Table]) -> Iterator[pa.Table]:
+def iter_frame_data(tables: Iterable[Table]) -> Iterator[pa.Table]:
     """Yield the columns of data frames, of at most `PART_ROWS` rows; without any row, those of one empty table."""
     tables = [*tables]
     tests = list_tests(tables)
@@ -140,14 +130,16 @@ def _iter_frame_data(tables: Iterable[Table]) -> Iterator[pa.Table]:
         yield build_frame_data(part, tests)
 
 
-UNIT_FORMATS = {".csv": "csv", ".jsonl": "json", ".parquet": "parquet"}
-"""Endings of files of units. CSV and JSON lines may also end in .gz."""
-
 SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
 """Kinds of contributions: a unit's part of a sum, the change of the difference without the unit, or none."""
 
-
-UNIT_LABELS = ("test_set", "subset", "unit", "metric", "a", "b")
+UNIT_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("test_set", "subset", "unit", "metric", "a", "b", "id")]
+    + [("n_items", pa.int64())]
+    + [(name, pa.float64()) for name in ("score_a", "score_b", "difference", "contribution")]
+    + [(name, pa.string()) for name in ("contribution_kind", "note")]
+)
+"""Columns of tables of units."""
 
 
 def build_unit_data(
@@ -179,68 +171,9 @@ def build_unit_data(
         Why there are no contributions.
     """
     with np.errstate(invalid="ignore"):
-        numbers = {
-            "score_a": scores[:, 0], "score_b": scores[:, 1], "difference": scores[:, 0] - scores[:, 1],
-            "contribution": contributions,
-        }  # fmt: skip
-    named = zip(UNIT_LABELS, labels, strict=True)
-    return pa.table({
-        **{name: pa.repeat(pa.scalar(value, pa.string()), len(ids)) for name, value in named},
-        "id": pa.array(list(ids), pa.string()),
-        "n_items": pa.array(n_items),
-        **{name: pa.array(values, pa.float64(), from_pandas=True) for name, values in numbers.items()},
-        "contribution_kind": pa.repeat(pa.scalar(kind), len(ids)),
-        "note": pa.repeat(pa.scalar(note), len(ids)),
-    })  # fmt: skip
-
-
-def build_no_units() -> pa.Table:
-    """Return a table of units without rows."""
-    none = np.zeros(0)
-    return build_unit_data(
-        ("", None, "", "", "", ""), (), none.astype(np.int64), np.zeros((0, 2)), none, NO_CONTRIBUTION
+        numbers = (*scores.T, scores[:, 0] - scores[:, 1], contributions)
+    before, after = (
+        [pa.repeat(pa.scalar(text, pa.string()), len(ids)) for text in texts] for texts in (labels, (kind, note))
     )
-
-
-def parse_unit_file(path: Path) -> tuple[str, bool]:
-    """Return the format of a file of units by its ending, and whether it is compressed.
-
-    Raises
-    ------
-    InputError
-        The ending is none of these.
-
-    Examples
-    --------
-    >>> parse_unit_file(Path("units.csv")), parse_unit_file(Path("units.jsonl.gz"))
-    (('csv', False), ('json', True))
-    """
-    is_compressed = path.suffix.lower() == ".gz"
-    name = UNIT_FORMATS.get((path.with_suffix("") if is_compressed else path).suffix.lower())
-    if name is None or (is_compressed and name == "parquet"):
-        raise InputError(file=path, expected="a file that ends in .csv, .csv.gz, .jsonl, .jsonl.gz or .parquet")
-    return name, is_compressed
-
-
-def write_units(units: Iterable[pa.Table], file: IO[bytes], format_: str) -> None:
-    """Write a table of units, part by part.
-
-    Parameters
-    ----------
-    units : iterable of pyarrow.Table
-        One comparison after another, as `build_unit_data` returns them.
-    file : binary file
-        The file to write.
-    format_ : {"csv", "json", "parquet"}
-        JSON means JSON lines.
-    """
-    parts = chain([build_no_units()], units)  # the first has names alone
-    if format_ == "parquet":
-        _write_parquet_parts(parts, file)
-        return
-    for k, data in enumerate(parts):
-        if format_ == "csv":
-            text = _format_csv_part(data, is_first=k == 0)
-        else:
-            text = "".join(f"{as_json_line(row)}\n" for row in data.to_pylist())
-        file.write(text.encode())
+    values = [list(ids), n_items, *(pa.array(values, from_pandas=True) for values in numbers)]
+    return pa.table([*before, *values, *after], schema=UNIT_SCHEMA)

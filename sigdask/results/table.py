@@ -112,7 +112,7 @@ class Table:
 
     def _get_column(self, path: str) -> Any:
         kind = get_type(path)
-        if kind is None:
+        if not kind:
             raise KeyError(path)
         if path not in self.paths:
             empty = EMPTY_VALUES[kind]

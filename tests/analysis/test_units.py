@@ -1,9 +1,7 @@
 """Tests of the scores of units: contributions against exact fractions and other libraries, and files of all kinds."""
 
 import csv
-import gzip
 import io
-import json
 import pickle
 from fractions import Fraction
 
@@ -53,6 +51,11 @@ def make_texts(rng, n):
     return [" ".join(line) for line in references], spoil(0.15), spoil(0.25)
 
 
+def select_metric(results, metric):
+    table = results.unit_table("a", "b")
+    return table[table["metric"] == metric].reset_index(drop=True)
+
+
 def test_contributions_to_a_mean_are_exact_shares_that_add_up():
     a, b = ["0.1", "0.7", "2.05", "-3", "1e-3"], ["0.3", "0.7", "-1", "4.25", "0"]
     results = compare_all({"a": list(map(float, a)), "b": list(map(float, b))}, **OPTIONS)
@@ -77,13 +80,13 @@ def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit
         "document": [np.flatnonzero(documents == d) for d in dict.fromkeys(documents)],
     }
     for metric, score in (("f1", f1_score), ("precision", precision_score)):
-        table = results.unit_table("a", "b", metric=metric)
+        table = select_metric(results, metric)
         whole = score(gold, a) - score(gold, b)
         kept = [np.setdiff1d(np.arange(60), unit_rows) for unit_rows in rows[unit]]
         expected = [whole - (score(gold[k], a[k]) - score(gold[k], b[k])) for k in kept]
         assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-12)
         assert {*table["contribution_kind"]} == {"leave-one-out"}
-    recall = results.unit_table("a", "b", metric="recall")  # its denominators are gold alone: a sum
+    recall = select_metric(results, "recall")  # its denominators are gold alone: a sum
     assert {*recall["contribution_kind"]} == {"share"}
     assert recall["contribution"].sum() == pytest.approx(results[2].difference, abs=1e-12)
     no_gold = [not gold[k].any() for k in rows[unit]]
@@ -98,7 +101,7 @@ def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_pat
     counts = sigdask.read(tmp_path / "a.txt", tmp_path / "b.txt", gold=tmp_path / "ref.txt", format="segments")
     results = compare_all(counts, metrics=["BLEU", "chrF"], **OPTIONS)
     for metric, score in (("BLEU", sacrebleu.corpus_bleu), ("chrF", sacrebleu.corpus_chrf)):
-        table = results.unit_table("a", "b", metric=metric)
+        table = select_metric(results, metric)
 
         def difference(rows, score=score):
             sides = ([lines[k] for k in rows] for lines in (a, b))
@@ -115,14 +118,14 @@ def test_a_metric_of_sums_has_contributions_and_a_rank_correlation_none():
     gold = rng.normal(size=12).round(2)
     a, b = (gold + rng.normal(0, size, 12).round(2) for size in (0.5, 1.0))
     results = compare_all(Counts.from_numbers(gold, {"a": a, "b": b}), metrics=["spearman", "pearson"], **OPTIONS)
-    empty = results.unit_table("a", "b", metric="spearman")
+    empty = select_metric(results, "spearman")
     assert empty["contribution"].isna().all()
     assert {*empty["note"]} == {"this metric is not computed from sums over units"}
 
     def difference(rows):
         return np.subtract(*(scipy.stats.pearsonr(gold[rows], scores[rows])[0] for scores in (a, b)))
 
-    table = results.unit_table("a", "b", metric="pearson")
+    table = select_metric(results, "pearson")
     everything = np.arange(12)
     expected = [difference(everything) - difference(everything != k) for k in range(12)]
     assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-10)
@@ -133,15 +136,8 @@ def test_results_name_what_they_do_not_have():
     sets = [Counts.from_scores({"a": [1, 2], "b": [0, 1], "c": [0, 0]}, name=name) for name in ("one", "two")]
     results = compare_sets(sets, **OPTIONS)
     assert results.unit_table("a", "c")["test_set"].tolist() == ["one", "one", "two", "two"]
-    assert len(results.unit_table("a", "c", test_set="two")) == 2
-    for arguments, options, message in (
-        (("a", "d"), {}, "no system 'd'; systems: 'a', 'b', 'c'"),
-        (("a", "b"), {"metric": "meen"}, "no metric 'meen'; did you mean 'mean'"),
-        (("a", "b"), {"test_set": "three"}, "no test set 'three'"),
-        (("a", "b"), {"subset": "x"}, "no subset 'x'; subsets: none"),
-    ):
-        with pytest.raises(InputError, match=message):
-            results.unit_table(*arguments, **options)
+    with pytest.raises(InputError, match="no system 'd'; systems: 'a', 'b', 'c'"):
+        results.unit_table("a", "d")
     with pytest.raises(InputError, match="compare the outputs again"):
         pickle.loads(pickle.dumps(results)).unit_table("a", "b")
     assert pickle.loads(pickle.dumps(results)) == results
@@ -169,16 +165,12 @@ def read_cells(path):
 def read_units(path):
     if path.suffix == ".parquet":
         return pd.read_parquet(path).to_dict("records")
-    content = path.read_bytes()
-    content = gzip.decompress(content) if path.suffix == ".gz" else content
-    if ".jsonl" in path.name:
-        return [json.loads(line) for line in content.decode().splitlines()]
     numbers = {"score_a", "score_b", "difference", "contribution"}
-    rows = csv.DictReader(io.StringIO(content.decode()))
+    rows = csv.DictReader(io.StringIO(path.read_text()))
     return [{name: float(cell) if name in numbers else cell for name, cell in row.items()} for row in rows]
 
 
-@pytest.mark.parametrize("name", ["u.csv", "u.csv.gz", "u.jsonl", "u.jsonl.gz", "u.parquet"])
+@pytest.mark.parametrize("name", ["u.csv", "u.parquet"])
 def test_the_command_writes_units_as_the_ending_says(scores, name):
     arguments = ("scores.csv", "--by", "kind", "--missing", "pairwise", "-q", "--items", name)
     result = call_sigdask("compare", *arguments, cwd=scores)

@@ -160,7 +160,10 @@ class Adjustment:
         exact = family is not None and family.enumerated and self.n_trials == family.n_arrangements
         resamples = self.equal_scores.job if self.with_intervals and self.equal_scores else None
         n_resamples = None if resamples is None else resamples.n_trials
-        return FamilyNote(self.method, n_comparisons, self.n_trials or None, exact, n_resamples)
+        return FamilyNote(
+            adjust=self.method, n_comparisons=n_comparisons, n_trials=self.n_trials or None, exact=exact,
+            n_resamples=n_resamples,
+        )  # fmt: skip
 
 
 def compute_joint_p_values(family: AnyFamily, tally: Tally) -> Adjusted:

@@ -212,8 +212,8 @@ OUTPUTS = {
     "json": "File for all results as JSON.",
     "csv": "File for a CSV table, one row per comparison.",
     "parquet": "File for the same table as Parquet.",
-    "items": "File for the scores of each unit and its contribution to the difference, as the ending says: .csv, "
-    ".jsonl, .parquet. CSV and JSON lines may also end in .gz.",
+    "items": "File for the scores of each unit and its contribution to the difference, as the ending says: .csv "
+    "or .parquet.",
     "markdown": "File for tables for papers as Markdown, one per test set.",
     "latex": "File for the same tables as LaTeX with booktabs.",
     "text": "File for the plain-text report.",

@@ -22,7 +22,7 @@ from sigdask.execution import clusters
 from sigdask.formats import Source
 from sigdask.formats.samples import are_one_system, list_logs
 from sigdask.io import addresses, as_path, has_wildcards, is_present, match_pattern
-from sigdask.results.export import parse_unit_file
+from sigdask.report.files import UNIT_FORMATS, find_format
 from sigdask.text import is_url, make_printable, redact, suggest_name
 
 SYSTEM = "{system}"
@@ -300,5 +300,5 @@ def resolve_webhook(text: str, _folder: Path) -> str | None:
 def resolve_unit_file(text: str, folder: Path) -> Path:
     """Return the path of a file of units, whose ending chooses the format."""
     path = resolve_output(text, folder)
-    parse_unit_file(path)
+    find_format(path, UNIT_FORMATS)
     return path

@@ -91,7 +91,7 @@ def forest(table: Table) -> Figure:
     width = 4.2 + plots.estimate_width(names) + plots.estimate_width(beside)
     with plots.build_figure(width, 1.4 + 0.19 * len(results)) as figure:
         axes = figure.add_subplot()
-        marks = _plot_differences(axes, results, setting.alpha)
+        marks = _plot_differences(axes, results)
         axes.set_yticks(range(len(names)), labels=names, parse_math=False)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
