@@ -2,6 +2,7 @@
 
 `schema.json` declares each field once: its name, its type and its meaning. A column of a table of results is named by
 the path of its values in the JSON of a result, such as `interval.low`, `p_interval.0` or `checks.sign test.p_value`.
+`internal.json` declares the columns that the JSON lacks, because texts are made from them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from sigdask.counts.fields import Bools, Integers
 
 Value = TypeVar("Value", bound=Hashable)
 Rows = slice | Integers
-Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,28 +148,6 @@ RECIPE = "recipe-t"
 METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, RECIPE)
 """Names of interval methods, by code."""
 
-INTERNAL = {
-    "step": "number", "seen_with": "integer", "undefined_a": "number", "undefined_b": "number",
-    "kept_notes": "string", "interval.why": "string", "interval.skewness": "number",
-    "deciding.n_deciding": "integer", "deciding.reverses": "boolean", "origins.seed": "integer",
-    **{f"origins.{name}": "string" for name in ("method", "units", "data_a", "data_b", "code", "adjust", "members",
-                                                "family", "version")},
-    "store.comparison": "integer", "store.complete": "boolean",
-    "checks.*.fit": "number", "checks.*.why": "string", "tests.*.n_dropped": "integer",
-}  # fmt: skip
-"""Columns from which texts are made, and which the JSON of results lacks, with their types.
-
-`step` is the resolution of scores: 0 if they are exact, negative if some differ by
-less than the resolution. `seen_with` is the number of trials of an earlier p with fewer trials. `undefined_a` and
-`undefined_b` are scores used in place of 0/0. `kept_notes` has the notes of results read from a file, as JSON.
-`interval.why` says why there is no interval, and `interval.skewness` is that of the units' contributions.
-`deciding.n_deciding` are the fewest units without which the sign (`deciding.reverses`) or the verdict changes.
-`origins` has the inputs of p: the seed, the method with its limit in seconds after a colon, and digests of the ids of
-units, of both systems' contributions, of the metric's code, and of the family.
-`store` has what only the store of a plan needs: the number of the comparison that gives p, and whether all requested
-trials were counted.
-"""
-
 KEYED = {"checks": "name", "tests": "name", "dependence": "column", "beside": "unit"}
 """Fields that are lists of objects, with the key of an object that names its columns."""
 
@@ -218,7 +196,9 @@ def get_type(path: str) -> str:
 
 @cache
 def _list_types() -> dict[str, str]:
-    return {path: kind for path, kind, _ in _iter_leaves("", get_result_schema())} | INTERNAL
+    internal = json.loads(files("sigdask.results").joinpath("internal.json").read_text("utf-8"))
+    kinds = {path: column["type"] for path, column in internal.items()}
+    return kinds | {path: kind for path, kind, _ in _iter_leaves("", get_result_schema())}
 
 
 @cache

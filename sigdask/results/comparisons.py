@@ -208,16 +208,13 @@ class ComparisonResults(Sequence[Result]):
         """Yield the JSON lines of the results, some thousand in each text."""
         return iter_json_lines(self.table)
 
-    def to_frame(self, library: str = "pandas", *, index: bool = False) -> Any:
+    def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row per comparison.
 
         Parameters
         ----------
         library : str
             "pandas" (`sigdask[frame]`), "polars" or "pyarrow".
-        index : bool
-            Make test_set, subset, metric, a and b the index of the frame, which only pandas has. Without subsets the
-            level subset is "".
 
         Returns
         -------
@@ -228,19 +225,16 @@ class ComparisonResults(Sequence[Result]):
         Raises
         ------
         InputError
-            The library is another one or not installed, or `index` is set and it is not pandas.
+            The library is another one or not installed.
 
         Examples
         --------
         >>> from sigdask import compare_all
         >>> results = compare_all({"new": [4, 5, 4], "old": [1, 1, 2]})
-        >>> results.to_frame(index=True).loc[("", "", "mean", "new", "old"), "p_value"].item()
-        0.25
+        >>> results.to_frame("pyarrow")["p_value"].to_pylist()
+        [0.25]
         """
-        if index and library != "pandas":
-            raise InputError(f"index=True: {library} has no index", remedy="leave out index= or the library")
-        frame = build_frame_from_data(build_frame_data(self.table), library)
-        return frame.fillna({"subset": ""}).set_index(["test_set", "subset", "metric", "a", "b"]) if index else frame
+        return build_frame_from_data(build_frame_data(self.table), library)
 
     def iter_units(self) -> Iterator[pa.Table]:
         """Yield the units of all comparisons, as `sigdask compare --items` writes them.

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.errors import InputError, build_extra_error
+from sigdask.errors import InputError
 from sigdask.results.fields import build_frame_data
 from sigdask.results.table import Table, list_tests
 from sigdask.text import iter_json, to_plain
@@ -26,17 +26,17 @@ PART_ROWS = 65_536
 
 def build_frame_from_data(data: pa.Table, library: str) -> Any:
     """Return columns as a data frame of pandas, polars or pyarrow, with null or, for pandas, NaN if missing."""
-    if library == "pyarrow":
-        return data
-    try:
-        module = importlib.import_module(library) if library in {"pandas", "polars"} else None
-    except ImportError:
-        if library == "pandas":
-            raise build_extra_error("pandas", "frame", "to_frame()") from None
-        raise InputError("to_frame('polars') needs polars", remedy="pip install polars") from None
-    if module is None:
+    convert = {
+        "pandas": data.to_pandas,
+        "polars": lambda: importlib.import_module("polars").from_arrow(data),
+        "pyarrow": lambda: data,
+    }
+    if library not in convert:
         raise InputError(f"to_frame({library!r}): expected pandas, polars or pyarrow")
-    return data.to_pandas() if library == "pandas" else module.from_arrow(data)
+    try:
+        return convert[library]()
+    except ImportError:
+        raise InputError(f"to_frame({library!r}) needs {library}", remedy=f"pip install {library}") from None
 
 
 def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:

@@ -142,17 +142,12 @@ def _describe_check(name: str, *values: Any) -> str:
     """Return the sentence on a check that applies to a row, from the row's numbers."""
     is_enumerated, extreme, trials, second_extreme, second_trials, agreement, known, fit = values
     if name == SECOND_RUN:
-        second = f"{second_extreme:,}", _format_trials(second_trials)
+        second = f"{second_extreme:,}", format_count(second_trials, "trial")
         return RUNS_TEXT.format(f"{extreme:,}", f"{trials:,}", *second, _format_rounded_p(agreement))
     known_p = _format_rounded_p(known, KNOWN_DIGITS)
     if is_enumerated:
         return ARRANGEMENTS_TEXT.format(known_p, f"{extreme:,}", f"{trials:,}")
-    return TRIALS_TEXT.format(known_p, f"{extreme:,}", _format_trials(trials), _format_rounded_p(fit))
-
-
-@lru_cache
-def _format_trials(n: int) -> str:
-    return format_count(n, "trial")
+    return TRIALS_TEXT.format(known_p, f"{extreme:,}", format_count(trials, "trial"), _format_rounded_p(fit))
 
 
 @lru_cache(maxsize=2**16)

@@ -20,9 +20,9 @@ import numpy as np
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError
 from sigdask.options import OPTIONS
-from sigdask.randomization.panels.digests import format_hash, hash_content, mix_bits
+from sigdask.randomization.panels.digests import format_hash, hash_content
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.columns import CodedColumn, Hashes
+from sigdask.results.columns import CodedColumn
 from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
 
@@ -223,26 +223,10 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     """
     if not table.has("origins"):
         return table
-    hashes, codes = _hash_comparisons(table), np.zeros(len(table), np.int32)
-    families_text = [("", "", "")]
+    signatures, codes, texts = format_signatures(table), np.zeros(len(table), np.int32), [("", "", "")]
     for adjust, counts, rows in families:
-        codes[rows] = len(families_text)
-        bits = int(hashes[rows].sum(dtype=np.uint64))
-        families_text.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, len(rows), bits)))))
-    columns = (CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*families_text, strict=True))
+        codes[rows] = len(texts)
+        members = sorted(str(signatures[row]).rpartition("|")[0] for row in rows.tolist())  # without the version
+        texts.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, *members)))))
+    columns = (CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*texts, strict=True))
     return table.replace(**dict(zip(("origins.adjust", "origins.members", "origins.family"), columns, strict=True)))
-
-
-def _hash_comparisons(table: Table) -> Hashes:
-    """Return a hash of each comparison, leaving out its systems' names, for digests of families."""
-    hashes = mix_bits(table["origins.seed"].astype(np.uint64))
-    pairs = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
-    subset = CodedColumn.from_values(pair if pair[0] else ("",) for pair in pairs)
-    digests = (f"origins.{name}" for name in ("units", "data_a", "data_b", "code"))
-    named = (table[path].map(lambda text: (text,)) for path in ("test_set", *TESTED[3:], *digests))
-    for column in (next(named), subset, *named):
-        distinct = np.array([hash_content(words) for words in column.values], np.uint64)
-        hashes = mix_bits(hashes ^ distinct[column.codes])
-    for numbers in (table.n_trials, table.is_exact):
-        hashes = mix_bits(hashes ^ numbers.astype(np.uint64))
-    return hashes

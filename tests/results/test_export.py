@@ -10,10 +10,8 @@ import pytest
 from builders import results_to_table
 from nights import write_plan
 
-from sigdask.api import compare_all, compare_sets
+from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.errors import InputError
-from sigdask.formats.frames import as_counts
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.report.page import render_page
@@ -118,30 +116,3 @@ def test_the_json_of_half_a_million_is_written_in_flat_memory(tmp_path):
         file.writelines(results.json_parts())
     assert (tmp_path / "t.json").stat().st_size > 400e6
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before < 150_000  # KB
-
-
-def compare_two_sets(**options):
-    """Return comparisons of two test sets, three systems and two metrics, with subsets or without."""
-    rows = {"system": [*"aabbcc"] * 2, "item": [k // 6 * 2 + k % 2 for k in range(12)], "kind": [*"xyxyxyxyxyxy"]}
-    scores = {"f1": [1, 2, 0, 4, 2, 2, 5, 1, 1, 3, 0, 1.0], "time": [3, 1, 2, 2, 0, 1, 1, 4, 1, 5, 9, 2.0]}
-    frame = pytest.importorskip("pandas").DataFrame({**rows, **scores})
-    sets = [as_counts(frame, groups=["kind"], metrics=["f1", "time"], name=name) for name in ("one", "two")]
-    return compare_sets(sets, metrics=["f1", "time"], adjust="none", second_run=False, interval="none", **options)
-
-
-@pytest.mark.parametrize("options", [{}, {"by": "kind"}], ids=["whole", "subsets"])
-@pytest.mark.slow
-def test_an_index_finds_each_comparison(options):
-    results = compare_two_sets(**options)
-    frame = results.to_frame(index=True)
-    assert frame.index.names == ["test_set", "subset", "metric", "a", "b"]
-    assert frame.index.is_unique
-    keys = [(r.test_set, r.subset["value"] if r.subset else "", r.metric, r.a, r.b) for r in results]
-    for r, key in zip(results, keys, strict=True):
-        assert (frame.loc[key, "p_value"], frame.loc[key, "difference"]) == (r.p_value, r.difference)
-
-
-def test_what_cannot_be_converted_is_said():
-    results = compare_two_sets()
-    with pytest.raises(InputError, match="index=True: polars has no index"):
-        results.to_frame("polars", index=True)

@@ -143,7 +143,8 @@ def _unseal_table(sealed: bytes, number: int, budget: int) -> Table:
         data = pa.ipc.open_stream(content).read_all()
         data.validate(full=True)
         if not all(
-            f.type == TEXTS if get_type(f.name) == "string" else pa.types.is_primitive(f.type) for f in data.schema
+            f.type == TEXTS if (kind := get_type(f.name)) == "string" else kind and pa.types.is_primitive(f.type)
+            for f in data.schema
         ):
             raise ValueError("a column of another type")
     except UNREADABLE as error:
