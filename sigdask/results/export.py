@@ -134,10 +134,10 @@ SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
 """Kinds of contributions: a unit's part of a sum, the change of the difference without the unit, or none."""
 
 UNIT_SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("test_set", "subset", "unit", "metric", "a", "b", "id")]
-    + [("n_items", pa.int64())]
-    + [(name, pa.float64()) for name in ("score_a", "score_b", "difference", "contribution")]
-    + [(name, pa.string()) for name in ("contribution_kind", "note")]
+    dict.fromkeys(("test_set", "subset", "unit", "metric", "a", "b", "id"), pa.string())
+    | {"n_items": pa.int64()}
+    | dict.fromkeys(("score_a", "score_b", "difference", "contribution"), pa.float64())
+    | dict.fromkeys(("contribution_kind", "note"), pa.string())
 )
 """Columns of tables of units."""
 

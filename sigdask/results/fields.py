@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,15 +41,13 @@ from sigdask.results.record import Note, Result, list_dicts, read_note
 from sigdask.results.signature import Signature, format_signatures
 from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Table, to_arrow
 from sigdask.statistics.bounds import (
-    ARRANGEMENTS_TEXT,
     EQUAL_SCORES,
-    KNOWN_DIGITS,
-    RUNS_TEXT,
     SECOND_RUN,
-    TRIALS_TEXT,
+    describe_fit,
+    describe_runs,
     estimate_trials_to_decide,
 )
-from sigdask.statistics.rounding import format_limits, format_p_equals, round_up
+from sigdask.statistics.rounding import format_limits, round_up
 from sigdask.text import as_json_line, format_count
 
 RowNotes = Iterator[tuple[int, Note]]
@@ -128,31 +126,17 @@ def describe_checks(table: Table, name: str) -> list[str]:
         return list(table[f"checks.{name}.detail"].to_list())
     texts: list[str] = table[f"checks.{name}.why"].to_list()
     rows = np.flatnonzero(table[f"checks.{name}.verdict"].find((AGREES, DISAGREES).__contains__))
-    columns = [
-        table.is_enumerated, table.n_extreme, table.n_trials, table["second_run.n_extreme"],
-        table["second_run.n_trials"], round_up(table["second_run.agreement_p"], 3),
-        round_up(table[f"checks.{name}.p_value"], KNOWN_DIGITS), round_up(table[f"checks.{name}.fit"], 3),
-    ]  # fmt: skip
-    for row, *values in zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True):
-        texts[row] = _describe_check(name, *values)
-    return texts
-
-
-def _describe_check(name: str, *values: Any) -> str:
-    """Return the sentence on a check that applies to a row, from the row's numbers."""
-    is_enumerated, extreme, trials, second_extreme, second_trials, agreement, known, fit = values
+    describe: Callable[..., str]
     if name == SECOND_RUN:
-        second = f"{second_extreme:,}", format_count(second_trials, "trial")
-        return RUNS_TEXT.format(f"{extreme:,}", f"{trials:,}", *second, _format_rounded_p(agreement))
-    known_p = _format_rounded_p(known, KNOWN_DIGITS)
-    if is_enumerated:
-        return ARRANGEMENTS_TEXT.format(known_p, f"{extreme:,}", f"{trials:,}")
-    return TRIALS_TEXT.format(known_p, f"{extreme:,}", format_count(trials, "trial"), _format_rounded_p(fit))
-
-
-@lru_cache(maxsize=2**16)
-def _format_rounded_p(p: float, digits: int = 3) -> str:
-    return format_p_equals(p, digits=digits)
+        describe, paths = describe_runs, ["second_run.n_extreme", "second_run.n_trials"]
+        p = round_up(table["second_run.agreement_p"])
+    else:
+        describe, paths = describe_fit, [f"checks.{name}.p_value"]
+        p = round_up(np.where(table.is_enumerated, np.nan, table[f"checks.{name}.fit"]))
+    columns = table.n_extreme, table.n_trials, *(table[path] for path in paths), p  # rounded, so that texts repeat
+    for row, *values in zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True):
+        texts[row] = describe(*values)
+    return texts
 
 
 def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:

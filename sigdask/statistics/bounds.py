@@ -316,9 +316,13 @@ def judge_second_run(runs: Sequence[tuple[int, int]], agreement_p: float, n_comp
     """Return the check of whether two independent runs agree, given the exceedances and trials of each."""
     (k1, n1), (k2, n2) = runs
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
+    return Check("second run", verdict, (k2 + 1) / (n2 + 1), describe_runs(k1, n1, k2, n2, agreement_p))
+
+
+def describe_runs(k1: int, n1: int, k2: int, n2: int, agreement_p: float) -> str:
+    """Return the sentence on two runs, from the exceedances and trials of each."""
     agreement = format_p_equals(agreement_p)
-    detail = RUNS_TEXT.format(f"{k1:,}", f"{n1:,}", f"{k2:,}", format_count(n2, "trial"), agreement)
-    return Check("second run", verdict, (k2 + 1) / (n2 + 1), detail)
+    return f"{k1:,} of {n1:,}, and {k2:,} of {format_count(n2, 'trial')}; agreement {agreement} (Fisher)"
 
 
 def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
@@ -337,21 +341,20 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
     exact : bool
         Whether all arrangements were counted. Then the share must equal p, not only fit it.
     """
-    known_p = format_p_equals(p, digits=KNOWN_DIGITS)
-    if exact:
-        fits = bool(matches_share(n_extreme, n_trials, p))
-        detail = ARRANGEMENTS_TEXT.format(known_p, f"{n_extreme:,}", f"{n_trials:,}")
-    else:
-        tail = float(compute_fit_p(n_extreme, n_trials, p))
-        fits = tail >= ALARM / n_comparisons
-        n_random = format_count(n_trials, "trial")
-        detail = TRIALS_TEXT.format(known_p, f"{n_extreme:,}", n_random, format_p_equals(tail))
+    fit = math.nan if exact else float(compute_fit_p(n_extreme, n_trials, p))
+    fits = bool(matches_share(n_extreme, n_trials, p)) if exact else fit >= ALARM / n_comparisons
+    detail = describe_fit(n_extreme, n_trials, p, fit)
     return Check(name, "agrees" if fits else "disagrees", p, detail)
 
 
-RUNS_TEXT = "{} of {}, and {} of {}; agreement {} (Fisher)"
-ARRANGEMENTS_TEXT = "{} against {} of all {} arrangements"
-TRIALS_TEXT = "{}; {} of {} fit it with {} (binomial)"
+def describe_fit(n_extreme: int, n_trials: int, p: float, fit: float) -> str:
+    """Return the sentence on a count, a known p, and the p of its fit, NaN if all arrangements were counted."""
+    known_p = format_p_equals(p, digits=KNOWN_DIGITS)
+    if math.isnan(fit):
+        return f"{known_p} against {n_extreme:,} of all {n_trials:,} arrangements"
+    return (
+        f"{known_p}; {n_extreme:,} of {format_count(n_trials, 'trial')} fit it with {format_p_equals(fit)} (binomial)"
+    )
 
 
 ENUMERATED_UNITS = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 
@@ -70,6 +71,7 @@ def format_p(p: float, level: float | None = None, *, digits: int = 3, is_bound:
     return "≤ " * is_bound + _round_decisively(p, level, digits, UP)
 
 
+@lru_cache(maxsize=2**16)
 def format_p_equals(p: float, level: float | None = None, *, digits: int = 3, is_bound: bool = False) -> str:
     """Return `p = 0.0123`, formatted as by `format_p`, `p at most 9.54e-07` for a bound, or `p < 1e-300`.
 
