@@ -56,7 +56,6 @@ def build_summary_table(results: ComparisonResults) -> DocumentTable:
     return replace(short, title=title, note=(*more, *below), warnings=warnings)
 
 
-@dataclass(frozen=True, slots=True)
 class Ranking(SystemRanking):
     """Systems of one test set, subset and metric by score, with a display for notebooks."""
 
@@ -344,7 +343,7 @@ class Results(ComparisonResults):
         >>> [[ranked.system for ranked in ranking.systems] for ranking in results.rankings()]
         [['a', 'c', 'b']]
         """
-        return [convert_results(ranking, Ranking) for ranking in build_rankings(self.table)]
+        return [Ranking(**vars(ranking)) for ranking in build_rankings(self.table)]
 
 
 def list_paper_texts(tables: Callable[[], Iterable[DocumentTable]]) -> Texts:

@@ -88,14 +88,6 @@ class ResultAcrossSets(NamedValues):
         t interval of the mean difference, with confidence 1 - alpha. None if no unit differs.
     """
 
-    def is_contested(self, alpha: float) -> bool:
-        """Return whether exactly one of the test and the equal-score test rejects, by adjusted p if there are any."""
-        test = self.equal_scores
-        if test is None or test.p_value is None:
-            return False
-        p = test.p_value if self.p_adjusted is None else test.best_p
-        return bool((p <= alpha) != (self.best_p <= alpha))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonResults(Sequence[Result]):

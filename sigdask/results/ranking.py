@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +12,7 @@ from sigdask.counts import factors
 from sigdask.counts.fields import Floats, Integers
 from sigdask.metrics.regression import PREFIX
 from sigdask.options import Grouping
+from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
@@ -21,8 +21,7 @@ MAX_LETTERS = 8
 """Maximum number of letters of a readable ranking."""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemRanking:
+class SystemRanking(NamedValues):
     """Systems by score, with marks of those that do not differ significantly.
 
     Attributes
@@ -42,14 +41,6 @@ class SystemRanking:
     grouping : str
         How systems that do not differ significantly are marked: letters, clusters, tied or ranks.
     """
-
-    test_set: str
-    subset: dict[str, str] | None
-    metric: str
-    discriminative_power: float
-    systems: tuple[RankedSystem, ...]
-    clusters: tuple[int, ...] | None = None
-    grouping: Grouping = "letters"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON object of the ranking. It has clusters if there are any, but not how systems are marked."""
@@ -142,13 +133,13 @@ def build_ranking(table: Table) -> SystemRanking:
     systems_ranked = rank_systems(systems, scores, pairs[decision == 1], higher_is_better=higher_is_better)
     column, value = table["subset.column"][0], table["subset.value"][0]
     return SystemRanking(
-        table.test_set[0],
-        {"column": column, "value": value} if column else None,
-        table.metric[0],
-        discriminative_power(table.p_value, table.alpha),
-        tuple(systems_ranked),
-        _find_clusters(table, pairs, [systems.index(ranked.system) for ranked in systems_ranked]),
-        choose_grouping(table.grouping, systems_ranked),
+        test_set=table.test_set[0],
+        subset={"column": column, "value": value} if column else None,
+        metric=table.metric[0],
+        discriminative_power=discriminative_power(table.p_value, table.alpha),
+        systems=tuple(systems_ranked),
+        clusters=_find_clusters(table, pairs, [systems.index(ranked.system) for ranked in systems_ranked]),
+        grouping=choose_grouping(table.grouping, systems_ranked),
     )
 
 
