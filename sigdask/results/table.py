@@ -62,9 +62,9 @@ class Table:
         self._columns: dict[str, Any] = {}
 
     @staticmethod
-    def from_columns(alpha: float, columns: Mapping[str, Column], grouping: Grouping = "auto") -> Table:
+    def from_columns(alpha: float, columns: Mapping[str, Column]) -> Table:
         """Return a table of columns by path."""
-        return Table(pa.table(_build_arrays(columns)), alpha, grouping)
+        return Table(pa.table(_build_arrays(columns)), alpha)
 
     @staticmethod
     def build_empty(alpha: float = 0.05) -> Table:
