@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from shlex import quote
 from typing import Any, Literal
 
@@ -24,18 +23,12 @@ FLAGS = {
 PLAN_KEYS = {"group_file": "groups", "label_map": "map"}
 """Keys of options whose keys in plans are not their Python names."""
 
-_process: list[Interface] = ["python"]
-_running: ContextVar[Interface | None] = ContextVar("interface", default=None)
-
-
-def set_interface(interface: Interface) -> None:
-    """Set the front end of this process. The command line calls it when it starts, before any thread is made."""
-    _process[0] = interface
+_running: list[Interface] = ["python"]
 
 
 @contextmanager
 def use_interface(interface: Interface) -> Iterator[None]:
-    """Name options as a front end does while the block runs.
+    """Name options as a front end does while the block runs, in all threads.
 
     Examples
     --------
@@ -43,16 +36,16 @@ def use_interface(interface: Interface) -> Iterator[None]:
     ...     spell("missing", "pairwise")
     'missing = "pairwise"'
     """
-    token = _running.set(interface)
+    _running.append(interface)
     try:
         yield
     finally:
-        _running.reset(token)
+        _running.pop()
 
 
 def get_interface() -> Interface:
     """Return the front end that runs."""
-    return _running.get() or _process[0]
+    return _running[-1]
 
 
 def get_flag(name: str) -> str:

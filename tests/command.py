@@ -12,8 +12,7 @@ import subprocess
 import sys
 from unittest.mock import patch
 
-from sigdask.cli import commands, main, progress
-from sigdask.interface import get_interface, set_interface
+from sigdask.cli import commands, main
 from sigdask.io import addresses
 
 COMMANDS = {name: commands.get_command(None, name) for name in commands.list_commands()}
@@ -55,13 +54,11 @@ def call_sigdask(*arguments, cwd, columns=None):
     """
     command = ["sigdask", *map(str, arguments)]
     streams = _build_terminal() if columns else _build_pipes()
-    width = {"COLUMNS": str(columns)} if columns else {}
-    without_bar = patch.object(progress, "_build_bar", lambda: None) if columns else contextlib.nullcontext()
+    width = {"COLUMNS": str(columns), "LINES": "400", "TERM": "dumb"} if columns else {}
     with (
         contextlib.chdir(cwd),
         patch.multiple(sys, argv=command, **streams),
         patch.dict(os.environ, width),
-        without_bar,
         restore_process(),
     ):
         try:
@@ -106,8 +103,7 @@ ENCODING_ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those
 
 @contextlib.contextmanager
 def restore_process():
-    """Restore what a command changes in the process: the interface, signal handlers, the logger, module folders."""
-    front_end = get_interface()
+    """Restore what a command changes in the process: signal handlers, the logger, module folders."""
     logger = logging.getLogger("sigdask")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     logging_state = logger.handlers, logger.propagate, logger.level
@@ -116,7 +112,6 @@ def restore_process():
     try:
         yield
     finally:
-        set_interface(front_end)
         addresses.FOLDERS, sys.path = folders, path
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -647,7 +647,7 @@ def validate(
     numbers = convert_cutoffs(n)
     if bool(cutoffs) == bool(numbers):
         raise InputError(
-            "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), not both"
+            "validation: give cutoffs (--cutoff MEASURE SCORE) or numbers of best candidates (--n), not both"
         )
     if len(samples) < MIN_REPEATED_SAMPLES:
         raise InputError(f"validation needs {MIN_REPEATED_SAMPLES} repeated samples or more, found {len(samples)}")

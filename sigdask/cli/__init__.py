@@ -10,33 +10,19 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import streams
-from sigdask.cli.streams import HELP_NAMES, LOG, WORDS, log_to_stderr
+from sigdask.cli.streams import LOG, log_to_stderr
 from sigdask.errors import SigdaskError, UnfinishedError
-from sigdask.interface import set_interface, use_interface
+from sigdask.interface import use_interface
 
 INTERRUPTED = 3
-
-COMPLETION_VARIABLE = "_SIGDASK_COMPLETE"
-"""Environment variable that a shell sets for completion. click answers it."""
 
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
-    if COMPLETION_VARIABLE in os.environ:  # a shell reads what is written, byte by byte
-        sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETION_VARIABLE))
-    streams.protect_streams()
     log_to_stderr()
-    set_interface("command line")
-    try:
-        status = _run_command()
-    finally:
-        set_interface("python")
+    status = _run_command()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: Ctrl-C ends it at once
-    if lost := streams.describe_lost_output():
-        _log_error(UnfinishedError(f"standard output: cannot be written ({lost})"), status)
-        status = status or UnfinishedError.exit_status
-    sys.stderr.flush()
     sys.exit(status)
 
 
@@ -44,17 +30,14 @@ def _run_command() -> int:
     """Run a command and return its exit status."""
     try:
         status = commands.main(prog_name="sigdask", standalone_mode=False)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
     except SigdaskError as error:
         return _log_error(error, error.exit_status)
     except click.exceptions.Abort:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)  # click gives none where an option lacks its argument
-        named = next((f"sigdask {word}" for word in sys.argv[1:] if word in commands.list_commands()), "sigdask")
-        return _log_error(
-            f"{error.format_message().removesuffix('.')} (see {context.command_path if context else named} --help)", 2
-        )
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "sigdask"
+        return _log_error(f"{error.format_message().removesuffix('.')} (see {command} --help)", 2)
     except Exception as error:  # the last resort: a line instead of a traceback
         if os.environ.get("SIGDASK_DEBUG"):
             raise
@@ -101,7 +84,7 @@ COMMAND_GROUPS = {
 
 
 class Commands(click.Group):
-    """The group of all commands. It reports a lost connection instead of ending silently, as click would."""
+    """The group of all commands, each of which is imported when it is used."""
 
     def list_commands(self, _: click.Context | None = None) -> list[str]:
         """Return the names of all commands."""
@@ -120,21 +103,19 @@ class Commands(click.Group):
             with formatter.section(title):
                 formatter.write_dl([*group.items()])
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and keep them for pages that show the command that made them."""
-        ctx.meta[WORDS] = tuple(args)
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
             with use_interface("command line"):
                 return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise UnfinishedError(f"a connection was lost ({error})") from None
+        except OSError as error:  # click would end silently if it is a lost connection
+            raise UnfinishedError(str(error)) from error
 
 
-@click.group(cls=Commands, invoke_without_command=True, context_settings={**HELP_NAMES, "max_content_width": 110})
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings=SETTINGS)
 @click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
 @click.pass_context
 def commands(context: click.Context) -> None:

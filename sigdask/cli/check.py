@@ -6,12 +6,12 @@ import click
 
 from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import output_columns, print_text
+from sigdask.cli.streams import output_columns, print_data, print_line, print_text
 from sigdask.errors import InputError
 from sigdask.nightly import plan as plans
 from sigdask.nightly.run.check import check_plan_data
 from sigdask.report.text import format_table
-from sigdask.text import as_json, format_count, make_printable
+from sigdask.text import as_json, format_count
 
 
 @declare.command(
@@ -22,7 +22,7 @@ from sigdask.text import as_json, format_count, make_printable
 def command(plan_files: tuple[str, ...], *, schema: bool, everything: bool) -> None:
     """Validate a plan and read its data. Nothing is compared."""
     if schema:
-        click.echo(as_json(plans.build_schema()))
+        print_data([as_json(plans.build_schema()), "\n"])
         return
     if not plan_files:
         raise InputError("check: expected a plan file, such as plan.toml")
@@ -50,4 +50,6 @@ def _check_plan(plan: str, *, everything: bool) -> None:
     texts = [f"note: {s.name}: {warning}" for s in shown for warning in s.warnings]
     texts += [f"{len(shown)} of {len(sizes):,} test sets (--all lists all)"] if len(shown) < len(sizes) else []
     texts += [f"{loaded.name}: {format_count(len(sizes), 'test set')}, {n}; the plan and its files are valid"]
-    print_text("\n".join([format_table(NAMES, rows, output_columns()), *map(make_printable, texts)]))
+    print_text(format_table(NAMES, rows, output_columns()))
+    for text in texts:
+        print_line(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +12,29 @@ from sigdask import formats
 from sigdask import options as declared
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.api import compare_opened, compare_with_options
-from sigdask.cli import declare, write
-from sigdask.cli.progress import ProgressSteps, show_analysis
+from sigdask.cli import declare
+from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
+from sigdask.cli.write import build_page, check_overwriting, check_units, is_printed, write_outputs
 from sigdask.counts import Counts
 from sigdask.counts.checks import list_group_columns
-from sigdask.errors import InputError, RefusedFileError
+from sigdask.errors import InputError
 from sigdask.execution import clusters
-from sigdask.formats import DETECTED, Source
 from sigdask.formats.grouping import GROUP, GroupFile
-from sigdask.io import as_path, is_present
-from sigdask.metrics import METRICS, check_name
+from sigdask.io import as_path
+from sigdask.metrics import check_name
 from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
-from sigdask.report.files import FORMAT_BY_ENDING
+from sigdask.report.files import FORMAT_BY_ENDING, write_units
 from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render, select_warnings
 from sigdask.results.record import CHANGES_VERDICTS
 from sigdask.statistics import classical
-from sigdask.text import format_count, format_list, is_url
-
-ALL_FORMATS = tuple(dict.fromkeys(FORMAT_BY_ENDING.values()))
+from sigdask.text import format_count
 
 OUTPUT = (
-    declare.output(*ALL_FORMATS),
-    declare.JSON,
+    *declare.output(*dict.fromkeys(FORMAT_BY_ENDING.values())),
     declare.option("--items FILE", "Write the scores of each unit and its contribution to the difference as .csv "
-                   "or .parquet.", dest="items_file"),
+                   "or .parquet.", dest="items_file", callback=check_units),
     declare.VERBOSE,
     declare.everything("comparison"),
     declare.QUIET,
@@ -76,50 +73,33 @@ def command(**options: Any) -> None:
     compare(**options)
 
 
-def compare(prepare: Callable[[Counts], Counts] | None = None, **options: Any) -> None:
+def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **options: Any) -> None:
     """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
     clusters.check_cluster(options["cluster"])
     classical.parse_tests(options["tests"])
     spec = fill_options(SelectionOptions, select_options(SelectionOptions, options))
-    outputs = write.list_outputs(options, *ALL_FORMATS)
-    write.check_units(options["items_file"])
-    if outputs:
-        read_paths = [*_list_paths(options), *map(as_path, filter(None, [options["gold"]]))]
-        write.check_overwriting(outputs, dict.fromkeys(read_paths, "a file that is read"))
-    has_page = any(output.format == "html" for output in outputs)
-    with show_analysis(quiet=options["quiet"]) as steps:
-        results, details = _read_and_compare(spec, options, steps, prepare, has_page=has_page)
-    is_printed = write.is_printed(outputs)
-    log_warnings(results, verbose=options["verbose"], is_printed=is_printed)
-    if is_printed:
-        everything, verbose = options["everything"], options["verbose"]
-        print_text(render(results, everything=everything, verbose=verbose, width=output_columns()))
+    outputs, verbose = options["outputs"], options["verbose"]
+    check_overwriting(outputs, dict.fromkeys(_list_paths(options), "a file that is read"))
+    details: Sequence[ComparisonDetails] = ()
+    with show_progress() as spec["progress"]:
+        counts = prepare(read_systems(options))
+        try:
+            if any(output.format == "html" for output in outputs):
+                results, details = compare_opened([counts], **spec)
+            else:
+                results = compare_with_options([counts], spec)
+        except InputError:
+            for warning in counts.notices:  # otherwise they are logged with the results
+                LOG.warning(warning)
+            raise
     texts = list_result_texts(results)
-    texts["html"] = lambda: [write.build_page(results, details, name=options["name"])]
-    write.write_outputs(outputs, texts)
-    write.write_units(options["items_file"], results.iter_units)
-
-
-def _read_and_compare(
-    spec: SelectionOptions,
-    options: dict[str, Any],
-    steps: ProgressSteps,
-    prepare: Callable[[Counts], Counts] | None,
-    *,
-    has_page: bool,
-) -> tuple[Results, Sequence[ComparisonDetails]]:
-    """Read and compare the systems. For a page, also return details of comparisons."""
-    counts = read_systems(options)
-    counts = counts if prepare is None else prepare(counts)
-    spec["progress"] = steps
-    try:
-        if not has_page:
-            return compare_with_options([counts], spec), ()
-        return compare_opened([counts], **spec)
-    except InputError:
-        for warning in counts.notices:  # otherwise they are logged with the results
-            LOG.warning(warning)
-        raise
+    texts["html"] = lambda: [build_page(results, details, name=options["name"])]
+    write_outputs(outputs, texts)
+    if options["items_file"]:
+        write_units(options["items_file"], results.iter_units())
+    log_warnings(results, verbose=verbose, is_printed=is_printed(outputs))
+    if is_printed(outputs):
+        print_text(render(results, everything=options["everything"], verbose=verbose, width=output_columns()))
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
@@ -134,12 +114,18 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 
 def read_systems(options: dict[str, Any], noun: str = "system") -> Counts:
     """Read the files that a command's options name, and log how they were read."""
-    counts, format_name = _read_files(options)
+    given: dict[str, Any] = {**select_options(ReadingOptions, options)}
+    for name in CONVERSIONS.keys() & given:
+        given[name] = CONVERSIONS[name](given[name])
+    groups = list_group_columns((*options["unit"], options.get("by")), given.get("columns", {}))
+    reading = formats.Options(**given, groups=groups, name=options["name"], metrics=options["metrics"])
+    _check_metrics(options, options["format_"].partition(":")[0])
+    counts = formats.read(*options["systems"], gold=options["gold"], format=options["format_"], options=reading)
+    _check_metrics(options, counts.format)
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
-    noun = "metric" if format_name == "meta" else noun
     log_note(
-        f"read as {format_name}: {format_count(counts.n_systems, noun)}{times}, "
-        f"{format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
+        f"read as {counts.format}: {format_count(counts.n_systems, 'metric' if counts.format == 'meta' else noun)}"
+        f"{times}, {format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
     )
     if unused := _find_unused_group_file(options):
         LOG.warning(unused)
@@ -158,67 +144,17 @@ def _find_unused_group_file(options: dict[str, Any]) -> str | None:
     return None
 
 
-def _read_files(options: dict[str, Any]) -> tuple[Counts, str]:
-    given: dict[str, Any] = {**select_options(ReadingOptions, options)}
-    converted = {name: convert(given[name]) for name, convert in CONVERSIONS.items() if name in given}
-    reading = formats.Options(
-        **given | converted,
-        groups=list_group_columns((*options["unit"], options.get("by")), converted.get("columns") or {}),
-        name=options["name"],
-        metrics=options["metrics"],
-        is_detected=options["format_"].partition(":")[0] in DETECTED,
-    )
-    sources = _list_sources(options)
-    if len(sources) > len(options["systems"]):
-        log_note(f"systems: {format_list([source.path.name for source in sources], MAX_NAMES)}")
-    gold = as_path(options["gold"]) if options["gold"] else None
-    requested, format_options = formats.parse_format(options["format_"])
-    reading = reading.with_format_options(format_options)
+def _check_metrics(options: dict[str, Any], format_: str) -> None:
+    """Raise if no files of a format can have the metrics."""
+    of_rankings = format_ in {*formats.DETECTED, "trec"}
     for metric in options["metrics"]:
-        check_name(metric, of_data=formats.may_have_metric(metric, options["format_"].partition(":")[0], gold))
-    with formats.cache_files():
-        format_name = formats.detect(sources, gold, reading, requested) if requested in DETECTED else requested
-        for metric in options["metrics"]:
-            of_data = formats.may_have_metric(metric, format_name, gold)
-            check_name(metric, of_data=of_data, of_rankings=format_name == "trec")
-        try:
-            return formats.read(*sources, gold=gold, format=format_name, options=reading), format_name
-        except InputError as error:
-            if requested not in {*DETECTED, "labels"} or isinstance(error, RefusedFileError):
-                raise
-            raise error.add_hint(f"read as {format_name}; choose with --format") from None
-
-
-def _list_sources(options: dict[str, Any]) -> list[Source]:
-    """Return the sources that the SYSTEM arguments name."""
-    return [source for text in options["systems"] for source in _find_sources(text, options["format_"])]
+        of_data = formats.may_have_metric(metric, format_, options["gold"])
+        check_name(metric, of_data=of_data, of_rankings=of_rankings)
 
 
 def _list_paths(options: dict[str, Any]) -> list[Path]:
-    """Return the files and folders of the systems."""
-    return [path for source in _list_sources(options) for path in source.parts or (source.path,)]
-
-
-MAX_NAMES = 6
-"""Maximum number of systems of a pattern that are named."""
-
-
-def _find_sources(text: str, format_: str) -> Iterator[Source]:
-    """Yield the sources that one SYSTEM argument names; patterns are expanded only in URLs, as shells expand others."""
-    name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
-    if not is_url(url):
-        source = formats.parse_source(text)
-        if text.casefold() in {*map(str.casefold, METRICS)} and not is_present(source.path.exists):
-            raise InputError(f"{text}: no such file. If it is a metric, write it with an option of its own: -m {text}")
-        yield source
-        return
-
-    from sigdask.nightly.plan import paths  # loads pydantic
-
-    if not paths.is_pattern(url):
-        yield formats.parse_source(text)
-        return
-    yield from paths.list_sources({name.strip(): url} if equals else url, Path.cwd(), format_)
+    """Return the files and folders of the systems and the gold standard."""
+    return [formats.parse_source(text).path for text in filter(None, [*options["systems"], options["gold"]])]
 
 
 def log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:

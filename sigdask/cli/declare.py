@@ -6,17 +6,20 @@ that its help shows, and has the function that runs it.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
 
 from sigdask import options as declared
-from sigdask.cli.streams import HELP_NAMES
+from sigdask.cli.streams import be_quiet
+from sigdask.cli.write import add_outputs
 from sigdask.interface import get_flag
 from sigdask.options import Option, list_options
 from sigdask.report.files import format_endings
@@ -24,17 +27,14 @@ from sigdask.report.files import format_endings
 Decorator = Callable[[Any], Any]
 NO_GROUPS: Mapping[str, Sequence[Decorator]] = MappingProxyType({})
 
-MAX_DIGITS = 30
-"""Maximum number of digits of a whole number."""
-
 
 def parse_integer(text: str) -> int:
     """Parse an integer, also one written as 1e6."""
     try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not number.is_finite() or number.adjusted() > MAX_DIGITS or number != int(number):
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer():
         raise click.BadParameter(f"{text!r} is not a valid integer, such as 1000000 or 1e6")
     return int(number)
 
@@ -87,7 +87,12 @@ def option(spelling: str, text: str, dest: str | None = None, **settings: Any) -
     return click.option(*flags.split(","), *filter(None, [dest]), help=text, **{**kind, **shown, **settings})
 
 
-QUIET = option("-q,--quiet", "Print only results, warnings and errors.")
+def _set_quiet(_: click.Context, __: click.Parameter, is_quiet: bool) -> None:
+    if is_quiet:
+        be_quiet()
+
+
+QUIET = option("-q,--quiet", "Print only results, warnings and errors.", expose_value=False, callback=_set_quiet)
 VERBOSE = option("-v,--verbose", "Show details of each p-value: runs, checks, and correlation of the systems.")
 GOLD = option("--gold FILE", "Gold-standard file: labels, references or relevance judgements.")
 FORMAT_HELP = "Format of the files, see `sigdask list formats`. Its options follow its name: table:sheet=NAME,decimal=,"
@@ -95,13 +100,14 @@ FORMAT = option("--format FORMAT", FORMAT_HELP, dest="format_", default="auto")
 STORE = option("--store FILE|URL", "Database to use instead of the plan's.")
 PLAN_NAME = option("--plan NAME", dest="name", text="Name of the plan, if the store has several.")
 WORKERS = option("--workers N", "Threads or processes to start.", type=click.IntRange(min=1))
-JSON = option("--json FILE|-", "Write the results as JSON.", dest="json_file")
 
 
-def output(*names: str) -> Decorator:
-    """Return the decorator that adds `-o` for files of some formats; a command gets them as `outputs`."""
-    text = f"Write the results in the format of FILE's ending: {format_endings(names)}. May be repeated."
-    return option("-o,--output FILE", text, dest="outputs", multiple=True)
+def output(*formats: str) -> tuple[Decorator, ...]:
+    """Return the decorators that add `-o` for files of some formats, and `--json`; a command gets them as `outputs`."""
+    text = f"Write the results in the format of FILE's ending: {format_endings(formats)}. May be repeated."
+    settings: dict[str, Any] = {"multiple": True, "expose_value": False, "callback": partial(add_outputs, formats)}
+    json = option("--json FILE|-", "Write the results as JSON.", **settings)
+    return (option("-o,--output FILE", text, **settings), *([json] if "json" in formats else []))
 
 
 def everything(what: str) -> Decorator:
@@ -117,9 +123,8 @@ TEST = options(declared.TestOptions)
 ADJUST = options(declared.FamilyOptions, "adjust")
 RUN = options(declared.RunOptions)
 CACHE = options(declared.SelectionOptions, "cache")
-TABLE_OUTPUT = (output("json", "markdown", "latex"), JSON)
 PLAN_OUTPUT = (
-    output("json", "csv", "parquet", "markdown", "latex", "html", "text"), JSON, VERBOSE,
+    *output("json", "csv", "parquet", "markdown", "latex", "html", "text"), VERBOSE,
     everything("comparison, test set and change"),
 )  # fmt: skip
 WHERE = click.argument("where", metavar="PLAN.toml|STORE")
@@ -148,7 +153,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; refuse an option of one value that is given several times, of which click keeps one."""
-        given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]  # in shell completion
+        with augment_usage_errors(ctx):
+            given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]  # in shell completion
         for param in given:
             if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
                 raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value", ctx)
@@ -180,6 +186,6 @@ def command(
         for decorate in reversed([*decorators, *grouped]):
             function = decorate(function)
         settings: dict[str, Any] = {"groups": sizes, "examples": examples}
-        return click.command(name, Command, context_settings=HELP_NAMES, **settings)(function)
+        return click.command(name, Command, **settings)(function)
 
     return build

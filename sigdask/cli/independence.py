@@ -10,9 +10,9 @@ from sigdask import formats
 from sigdask import options as declared
 from sigdask.cli import declare
 from sigdask.cli.compare import read_systems
-from sigdask.cli.progress import show_analysis
+from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import LOG
-from sigdask.cli.write import list_outputs, present_analysis
+from sigdask.cli.write import present_analysis
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution import clusters
@@ -35,7 +35,7 @@ GROUPS = {
         declare.NAME,
     ),
     "Where to run": declare.RUN,
-    "Output": (*declare.TABLE_OUTPUT, declare.QUIET),
+    "Output": (*declare.output("json", "markdown", "latex"), declare.QUIET),
 }  # fmt: skip
 
 EXAMPLES = (
@@ -54,18 +54,16 @@ def command(**options: Any) -> None:
     The labels of the last FILE are permuted over the items, and each other FILE is scored against them. The last FILE
     takes the place of the gold standard in precision and recall. A single FILE is a table with a column gold.
     """
-    outputs = list_outputs(options, "json", "markdown", "latex")
     clusters.check_cluster(options["cluster"])
     settings = fill_options(IndependenceOptions, select_options(IndependenceOptions, options))
-    with show_analysis(quiet=options["quiet"]) as steps:
+    with show_progress() as settings["progress"]:
         counts, reference = _read_labellings(options)
-        settings["progress"] = steps
         results = independence_all(
             counts, metrics=options["metrics"], reference=reference, within=options["within"], **settings
         )
     for warning in results.warnings:
         LOG.warning(warning)
-    present_analysis(outputs, results)
+    present_analysis(options["outputs"], results)
 
 
 def _read_labellings(options: dict[str, Any]) -> tuple[Counts, str]:

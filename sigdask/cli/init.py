@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from sigdask.cli import declare
-from sigdask.cli.streams import print_text
+from sigdask.cli.streams import print_line
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.plan.init import describe_survey, guess_baseline, render_draft, survey_files
 from sigdask.options import ReadingOptions
 from sigdask.report.files import write_parts
-from sigdask.text import format_list, make_printable
+from sigdask.text import format_list
 
 MAX_SYSTEMS = 10
 """Maximum number of systems that an error names."""
@@ -59,8 +59,8 @@ def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> Non
     chosen = guess_baseline(discovered) if baseline is None else baseline
     _write_plan(plan, render_draft(discovered, plan.stem, chosen))
     for line in describe_survey(discovered, chosen):
-        print_text(make_printable(line), hang=14)
-    print_text(make_printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
+        print_line(line, hang=14)
+    print_line(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}")
 
 
 def _find_existing(text: str) -> Path:

@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from sigdask.cli import declare
-from sigdask.cli.streams import print_text
+from sigdask.cli.streams import print_line
 from sigdask.errors import InputError
 from sigdask.examples import EXAMPLES, copy_example
 from sigdask.formats import FORMATS, TABLE
 from sigdask.formats.registry import add_installed_formats
 from sigdask.metrics import METRICS, add_installed_metrics
-from sigdask.text import make_printable
 
 NAME_COLUMNS = 19
 """Width of the column of names."""
@@ -42,14 +41,14 @@ def command(what: str, name: str | None, folder: str | None) -> None:
         "examples": EXAMPLES,
     }
     for entry, text in tables[what].items():
-        print_text(f"{entry:{NAME_COLUMNS}}{text}", hang=NAME_COLUMNS)
+        print_line(f"{entry:{NAME_COLUMNS}}{text}", hang=NAME_COLUMNS)
 
 
 def _copy_example(what: str, name: str | None, folder: str | None) -> None:
     if what != "examples" or name is None:
         raise InputError("list: only an example has a name and a folder: sigdask list examples NAME --to DIR")
     target = Path(folder or name)
-    print_text(make_printable(f"{target}: {_list_files(copy_example(name, target))}"))
+    print_line(f"{target}: {_list_files(copy_example(name, target))}")
 
 
 def _list_files(paths: list[str]) -> str:

@@ -8,9 +8,9 @@ from sigdask import options as declared
 from sigdask.analysis.power import build_question
 from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
-from sigdask.cli.progress import show_analysis
+from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import LOG
-from sigdask.cli.write import list_outputs, present_analysis
+from sigdask.cli.write import present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
@@ -22,7 +22,7 @@ GROUPS = {
     "What to compare": (*declare.options(declared.PowerOptions, "metrics", "pairs", "baseline"), declare.NAME),
     "The test": declare.options(declared.PowerTestOptions),
     "Where to run": (*declare.RUN, *declare.CACHE),
-    "Output": (*declare.TABLE_OUTPUT, declare.everything("pair"), declare.QUIET),
+    "Output": (*declare.output("json", "markdown", "latex"), declare.everything("pair"), declare.QUIET),
 }
 
 EXAMPLES = (
@@ -40,16 +40,15 @@ def command(**options: Any) -> None:
     that the systems differ by D, and the test is applied to each sample. For scores of 0 and 1, such as accuracy,
     power is computed exactly.
     """
-    outputs = list_outputs(options, "json", "markdown", "latex")
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)
     if options["difference"] is not None and options["units"] is not None:
         raise InputError("--difference and --units: give only one of them; sigdask computes the other")
     build_question(fill_options(PowerOptions, selected))
-    with show_analysis(quiet=options["quiet"]) as steps:
+    with show_progress() as steps:
         steps.counting = ("simulating", "samples", "simulating")
         counts = read_systems(options)
         for warning in counts.notices:
             LOG.warning(warning)
         results = analyses.power(counts, **selected | {"progress": steps})
-    present_analysis(outputs, results, everything=options["everything"])
+    present_analysis(options["outputs"], results, everything=options["everything"])

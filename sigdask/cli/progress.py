@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, cast
 
-from sigdask.cli.streams import Harmless, be_quiet, data_stream, is_json_log, log_note, terminal_columns
-from sigdask.errors import UnfinishedError
+from sigdask.cli.streams import LOG, is_json_log, log_note
 from sigdask.metrics.extraction import ExtractionLog, ExtractionProgress
 from sigdask.text import format_duration
 
@@ -22,8 +21,8 @@ class ProgressSteps:
 
     Parameters
     ----------
-    show : callable, optional
-        Shows the progress after each change. By default nothing is shown.
+    show : callable
+        Shows the progress after each change.
 
     Attributes
     ----------
@@ -35,7 +34,7 @@ class ProgressSteps:
         Share of its work that is done, if it is counted. Few trials may take as long as all others.
     """
 
-    def __init__(self, show: Callable[[ProgressSteps], None] = lambda _: None) -> None:
+    def __init__(self, show: Callable[[ProgressSteps], None]) -> None:
         self._show = show
         self._announce = ExtractionLog(log_note, every=math.inf)
         self.counting = ("counting", "trials", "judging")
@@ -75,30 +74,18 @@ class ProgressSteps:
 
 
 @contextmanager
-def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
-    """Show the progress of a command while the context is open.
+def show_progress() -> Iterator[ProgressSteps]:
+    """Show the progress of a command while the context is open: as a bar on a terminal, else as a line at times."""
+    if sys.stderr is None or not sys.stderr.isatty() or is_json_log() or not LOG.isEnabledFor(logging.INFO):
+        yield ProgressSteps(_LineAtTimes())
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
 
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing.
-    """
-    if quiet:
-        yield ProgressSteps()
-        return
-    bar = _build_bar() if sys.stderr.isatty() and not is_json_log() else None
-    if bar is None:
-        steps, stop = ProgressSteps(), threading.Event()
-        threading.Thread(target=_log_lines, args=(steps, stop), name="progress", daemon=True).start()
-        try:
-            yield steps
-        finally:
-            stop.set()
-        return
-    with bar:
-        for name in ("stdout", "stderr"):  # rich put its own there, above the bar, until it leaves
-            if not isinstance(getattr(sys, name), Harmless):
-                setattr(sys, name, Harmless(getattr(sys, name)))
+    text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+    console = Console(stderr=True)
+    with Progress(BarColumn(12), text, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task("reading", total=None)
         yield ProgressSteps(
             lambda steps: bar.update(
@@ -107,38 +94,13 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
         )
 
 
-@contextmanager
-def show_analysis(*, quiet: bool) -> Iterator[ProgressSteps]:
-    """Show the progress of an analysis, which Ctrl-C ends before anything is written.
+class _LineAtTimes:
+    """Logs the step that is under way, if the last line is half a minute old."""
 
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing, and log only warnings and errors from now on.
-    """
-    if quiet:
-        be_quiet()
-    with show_progress(quiet=quiet) as steps:
-        try:
-            yield steps
-        except KeyboardInterrupt:
-            raise UnfinishedError("interrupted; nothing was written") from None
+    def __init__(self) -> None:
+        self._last = time.monotonic()
 
-
-def _log_lines(steps: ProgressSteps, stop: threading.Event) -> None:
-    """Log a line of progress every half minute."""
-    while not stop.wait(SECONDS_BETWEEN_LINES):
-        log_note(steps.text)
-
-
-def _build_bar() -> Any:
-    """Return a progress bar for the terminal, or None if the terminal cannot redraw a line."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-    from rich.table import Column
-
-    console = Console(file=cast("IO[str]", data_stream(sys.stderr)), width=terminal_columns(sys.stderr))
-    if console.is_dumb_terminal:
-        return None
-    text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-    return Progress(BarColumn(12), text, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
+    def __call__(self, steps: ProgressSteps) -> None:
+        if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = time.monotonic()
+            log_note(steps.text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ import click
 from sigdask import options as declared
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
-from sigdask.cli import declare, write
-from sigdask.cli.progress import show_analysis
-from sigdask.cli.streams import be_quiet, log_note
+from sigdask.cli import declare
+from sigdask.cli.progress import show_progress
+from sigdask.cli.streams import log_note
+from sigdask.cli.write import present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import candidates
@@ -36,12 +36,12 @@ GROUPS = {
     "Samples": (
         declare.option("--validate", "Treat the files as repeated samples, and test whether "
             "precision varies among them as the binomial model predicts."),
-        declare.option("--cutoff MEASURE=SCORE", "For --validate, accept candidates with at least this score instead "
-            "of the --n best. May be repeated.", dest="cutoffs", multiple=True),
+        declare.option("--cutoff MEASURE SCORE", "For --validate, accept candidates with at least this score instead "
+            "of the --n best. May be repeated.", dest="cutoffs", multiple=True, type=(str, float)),
     ),
     "Where to run": declare.RUN,
     "Output": (
-        declare.output("json", "csv", "markdown", "latex", "text"), declare.JSON,
+        *declare.output("json", "csv", "markdown", "latex", "text"),
         declare.everything("n and every difference"), declare.QUIET,
     ),
 }  # fmt: skip
@@ -49,7 +49,7 @@ GROUPS = {
 EXAMPLES = (
     "sigdask rankings candidates.tsv --n 50,100,200",
     "sigdask rankings pairs.ds.gz --columns gold=b.TP --baseline am.log.likelihood --n 50:2000:50 -o curve.json",
-    "sigdask rankings part*.tsv --cutoff G2=32.5 --validate",
+    "sigdask rankings part*.tsv --cutoff G2 32.5 --validate",
 )
 
 CANDIDATES = click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
@@ -62,14 +62,10 @@ def command(**options: Any) -> None:
     CANDIDATES is a table with one row per candidate: a column gold (is it true?) and a column of scores for each
     measure. It can also be a data set of UCS (.ds).
     """
-    formats = ("json", "csv", "text") if options["validate"] else ("json", "csv", "markdown", "latex", "text")
-    outputs = write.list_outputs(options, *formats)
-    if options["quiet"]:
-        be_quiet()
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
     for text in evaluation.notes:
         log_note(text)
-    write.present_analysis(outputs, evaluation, everything=options["everything"])
+    present_analysis(options["outputs"], evaluation, everything=options["everything"])
 
 
 def _evaluate(options: dict[str, Any]) -> Evaluation:
@@ -83,16 +79,14 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
         raise InputError("--cutoff needs --validate; to evaluate the n best candidates, give --n")
     clusters.check_cluster(options["cluster"])
     settings = select_options(RankingOptions, options)
-    with show_analysis(quiet=options["quiet"]) as steps:
-        settings["progress"] = steps
-        return analyses.rankings(
-            candidates.read(options["files"][0], _build_columns(options), name=options["name"]), **settings
-        )
+    with show_progress() as settings["progress"]:
+        read = candidates.read(options["files"][0], _build_columns(options), name=options["name"])
+        return analyses.rankings(read, **settings)
 
 
 def _validate(options: dict[str, Any]) -> RepeatedSamples:
     """Read repeated samples of candidates and return how well the binomial model predicts their variation."""
-    cutoffs = dict(_parse_cutoff(text) for text in options["cutoffs"])
+    cutoffs = dict(options["cutoffs"])
     columns = _build_columns(options)
     columns = replace(columns, one_of_many=True, measures=columns.measures or tuple(cutoffs))
     if len({*options["files"]}) < len(options["files"]):
@@ -100,17 +94,6 @@ def _validate(options: dict[str, Any]) -> RepeatedSamples:
     names = name_by_difference([Path(file) for file in options["files"]])
     samples = {names[Path(file)]: candidates.read(file, columns) for file in options["files"]}
     return candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
-
-
-def _parse_cutoff(text: str) -> tuple[str, float]:
-    measure, equals, score = text.rpartition("=")
-    try:
-        value = float(score)
-    except ValueError:
-        value = float("nan")
-    if not equals or not measure or not math.isfinite(value):
-        raise InputError(f"--cutoff {text}: expected MEASURE=SCORE, such as G2=32.5")
-    return measure, value
 
 
 def _build_columns(options: dict[str, Any]) -> CandidateColumns:

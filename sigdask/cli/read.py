@@ -11,10 +11,10 @@ import numpy as np
 
 from sigdask.cli import declare
 from sigdask.cli.compare import read_systems
-from sigdask.cli.streams import LOG, be_quiet, print_text
+from sigdask.cli.streams import LOG, be_quiet, print_line
 from sigdask.counts import Counts
 from sigdask.options import ChoiceOptions, ReadingOptions, SelectionOptions
-from sigdask.text import format_list, make_printable
+from sigdask.text import format_list
 
 MAX_SYSTEMS, MAX_ITEMS, MAX_FIELDS = 20, 3, 4
 """Maximum numbers of systems, items and counts of an item that are shown."""
@@ -37,7 +37,7 @@ def command(**options: Any) -> None:
     be_quiet()
     counts = read_systems({"name": "", **options})
     for line in _describe(counts):
-        print_text(make_printable(line), hang=10)
+        print_line(line, hang=10)
     for warning in counts.notices:
         LOG.warning(warning)
 

@@ -11,7 +11,7 @@ import click
 from sigdask.cli import declare
 from sigdask.cli.status import find_store_and_plan
 from sigdask.cli.streams import log_note, output_columns, print_text
-from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_outputs, write_outputs
+from sigdask.cli.write import OutputFile, check_overwriting, is_printed, write_outputs
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import format_record
@@ -19,9 +19,6 @@ from sigdask.nightly.report.site import find_latest_report, update_site
 from sigdask.nightly.report.text import format_report, list_report_texts, write_report
 from sigdask.nightly.store import status as store_status
 from sigdask.nightly.store.status import PlanReport
-
-REPORT_FORMATS = ("json", "csv", "parquet", "markdown", "latex", "html", "text")
-"""Formats that `run` and `report` write for a plan."""
 
 
 @declare.command(
@@ -46,8 +43,7 @@ def command(wheres: Sequence[str], store: str | None, name: str | None, number: 
     if len(wheres) > 1:
         raise InputError(f"{wheres[1]}: only --site takes several plans", remedy="name one plan")
     [where] = wheres
-    outputs = list_outputs(options, *REPORT_FORMATS)
-    pages = [output for output in outputs if output.format == "html"]
+    outputs = options["outputs"]
     if outputs and where.endswith(".toml"):
         try:
             plan_files = load_plan(where).list_files()
@@ -56,12 +52,11 @@ def command(wheres: Sequence[str], store: str | None, name: str | None, number: 
         check_overwriting(outputs, plan_files)
     location, plan = find_store_and_plan(where, store, name)
     plan_report = store_status.build_report(location, plan, number)
-    if is_printed(outputs):
-        verdict = plan_report.run.details.get("verdict")
-        print_report(plan_report, options, before="" if verdict is None else f"{format_record(verdict)}\n\n")
     write_files(plan_report, outputs)
-    for page in pages:
-        write_report(Path(page.file), plan_report)
+    for output in outputs:
+        if output.format == "html":
+            write_report(Path(output.file), plan_report)
+    print_report(plan_report, options)
 
 
 def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str | None) -> None:
@@ -72,8 +67,14 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
     log_note(f"site: {Path(site) / 'index.html'}")
 
 
-def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "", before: str = "") -> None:
-    """Print a report for the terminal after some text, as `--all` and `--verbose` ask for it."""
+def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "") -> None:
+    """Print a report as `--all` and `--verbose` ask for it, after the gate's verdict, unless JSON is printed."""
+    verdict = plan_report.run.details.get("verdict")
+    gate = "" if verdict is None else format_record(verdict)
+    if not is_printed(options["outputs"]):
+        for line in gate.splitlines():
+            log_note(line)
+        return
     text = format_report(
         plan_report,
         everything=options["everything"],
@@ -81,7 +82,7 @@ def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path:
         page_path=page_path,
         width=output_columns(),
     )
-    print_text(before + text)
+    print_text(f"{gate}\n\n{text}" if gate else text)
 
 
 def write_files(plan_report: PlanReport, outputs: Sequence[OutputFile]) -> None:

@@ -13,8 +13,8 @@ from sigdask.analysis.reproduce import RecordedResult, RecordedResults, Reproduc
 from sigdask.api import compare_with_options
 from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
-from sigdask.cli.progress import show_analysis
-from sigdask.cli.streams import print_text
+from sigdask.cli.progress import show_progress
+from sigdask.cli.streams import print_line
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import connect_once
@@ -23,7 +23,7 @@ from sigdask.report.presentable import Results
 from sigdask.report.sentences import describe_p
 from sigdask.results.signature import Signature, is_signature
 from sigdask.statistics.rounding import format_score
-from sigdask.text import format_count, make_printable
+from sigdask.text import format_count
 
 MAX_SHOWN = 20
 """Maximum number of differing results that are named."""
@@ -55,7 +55,7 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
     The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
     """
     recorded = _read_recorded(what, options["name"])
-    with show_analysis(quiet=options["quiet"]) as steps:
+    with show_progress() as steps:
         counts = read_systems({**options, **_reading_options(recorded), "systems": systems})
         execution: dict[str, Any] = {**select_options(RunOptions, options), "cache": not options["no_cache"]}
         execution["progress"] = steps
@@ -63,7 +63,7 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
             execution["cluster"] = cluster
             outcome = reproduce_results(recorded, counts, partial(_compare, execution))
     for line in _describe_outcome(outcome):
-        print_text(make_printable(line), hang=2)
+        print_line(line)
     return int(not outcome.is_reproduced)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,12 @@ import click
 
 from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
-from sigdask.cli.report import REPORT_FORMATS, print_report, write_files
-from sigdask.cli.streams import LOG, be_quiet, log_note, print_text
-from sigdask.cli.write import OutputFile, check_overwriting, is_printed, list_outputs
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.cli.report import print_report, write_files
+from sigdask.cli.streams import LOG, log_note
+from sigdask.cli.write import check_overwriting
+from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.plan.paths import PLACEHOLDERS
-from sigdask.nightly.report.gate import render
 from sigdask.nightly.run import Outcome, parse_deadline, run_plan
-from sigdask.report.files import write_parts
 from sigdask.text import format_count
 
 
@@ -45,50 +41,31 @@ def command(plan_file: str, **options: Any) -> int:
         20_000
     )  # the objects of thousands of test sets live until the end: 12 % of the time of reading them
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
-    outputs = list_outputs(options, *REPORT_FORMATS)
+    outputs = options["outputs"]
     plan = load_plan(plan_file)
-    if outputs:
-        check_overwriting(outputs, plan.list_files())
-    pages = [output.file for output in outputs if output.format == "html"]
-    for page in pages:
-        if any(placeholder in page for placeholder in PLACEHOLDERS):
-            raise InputError(f"{page}: {' and '.join(PLACEHOLDERS)} are for html in [report] of the plan")
-    if pages and "html" not in plan.report.files:
-        plan = replace(plan, report=plan.report.with_page(Path(pages[0]).absolute()))
-    if options["quiet"]:
-        be_quiet()
-    with show_progress(quiet=options["quiet"]) as steps:
+    check_overwriting(outputs, plan.list_files())
+    for output in outputs:
+        if output.format == "html":  # with details of comparisons, which need the data
+            plan = replace(plan, report=plan.report.with_page(Path(output.file).absolute()))
+    with show_progress() as steps:
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
             deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
         )  # fmt: skip
-    return _print_outcome(outcome, outputs, options)
+    return _print_outcome(outcome, options)
 
 
-def _copy_page(outcome: Outcome, outputs: Sequence[OutputFile]) -> None:
-    """Copy the page of a run to the files that the command names; a page that was not written is not read."""
-    page = outcome.page
-    for output in outputs:
-        is_other = output.format == "html" and page != Path(output.file).absolute()
-        if is_other and page is not None and not outcome.unwritten:
-            write_parts(Path(output.file), [page.read_text(encoding="utf-8")])
-
-
-def _print_outcome(outcome: Outcome, outputs: Sequence[OutputFile], options: dict[str, Any]) -> int:
+def _print_outcome(outcome: Outcome, options: dict[str, Any]) -> int:
     """Print the outcome of a run: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
-    if outcome.gate is not None:
-        print_text(f"{render(outcome.gate)}\n", on_stderr=not is_printed(outputs))
     if outcome.report is not None:
-        if is_printed(outputs):
-            print_report(outcome.report, options, "" if outcome.page is None else str(outcome.page))
-        if outcome.site is not None:
-            log_note(f"site: {outcome.site}")
         try:
-            write_files(outcome.report, outputs)
-            _copy_page(outcome, outputs)
+            write_files(outcome.report, options["outputs"])
+            print_report(outcome.report, options, "" if outcome.page is None else str(outcome.page))
         except UnfinishedError as error:
             unwritten.insert(0, error)
+    if outcome.site is not None:
+        log_note(f"site: {outcome.site}")
     for failure in unwritten:
         LOG.error(str(failure))
     exact = f"{format_count(outcome.n_exact, 'exact value')} computed, " if outcome.n_exact else ""

@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from sigdask import options as declared
-from sigdask.cli import declare, write
+from sigdask.cli import declare
 from sigdask.cli.compare import log_warnings
-from sigdask.cli.streams import LOG, be_quiet, log_note, output_columns, print_data, print_text
+from sigdask.cli.streams import LOG, log_note, output_columns, print_data, print_text
+from sigdask.cli.write import check_overwriting, write_outputs
 from sigdask.errors import InputError, check_installed
 from sigdask.options import TableLayoutOptions, check_options, select_options
 from sigdask.report.analyses import AnyResults, Independences, list_analysis_texts, load_results, render_analysis
@@ -25,13 +26,10 @@ from sigdask.text import format_count, format_list, make_printable
 MAX_NAMED = 6
 """Maximum number of figures that are named."""
 
-SHOWN = ("csv", "parquet", "markdown", "latex", "bibtex", "html", "text")
-"""Formats that results can be shown in."""
-
 
 def _print_schema(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
     if is_asked:
-        print_data(read_schema())
+        print_data([read_schema()])
         context.exit()
 
 
@@ -40,7 +38,7 @@ FIGURE_FORMATS = "svg,pdf"
 
 GROUPS = {
     "Output": (
-        declare.output(*SHOWN),
+        *declare.output("csv", "parquet", "markdown", "latex", "bibtex", "html", "text"),
         *declare.options(declared.RankingMarkOptions),
         declare.VERBOSE,
         declare.everything("comparison"),
@@ -72,12 +70,10 @@ def command(file: str, **options: Any) -> None:
     RESULTS.json is a file that a command wrote with -o or --json. Without -o and --figures, `show` prints what the
     command printed.
     """
-    if options["quiet"]:
-        be_quiet()
-    outputs = write.list_outputs(options, *SHOWN)
+    outputs = options["outputs"]
     check_options(TableLayoutOptions, layout := select_options(TableLayoutOptions, options))
     _parse_figures(options)
-    write.check_overwriting(outputs, {Path(file): "the file that is read"})
+    check_overwriting(outputs, {Path(file): "the file that is read"})
     results = load_results(file)
     if isinstance(results, Results):
         if options["grouping"] != "auto":
@@ -85,12 +81,9 @@ def command(file: str, **options: Any) -> None:
         texts = list_result_texts(results, layout)
     else:
         texts = list_analysis_texts(results)
-    for output in outputs:
-        if output.format not in texts:
-            raise InputError(f"-o {output.file}: {file} holds no comparisons; expected a file that ends in .tex or .md")
     if not outputs and options["figures"] is None:
         _print_results(results, options)
-    write.write_outputs(outputs, texts)
+    write_outputs(outputs, texts)
     if options["figures"] is not None:
         _draw_figures(results, options)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import click
+
 from sigdask.cli import declare
-from sigdask.cli.streams import clear_terminal, print_data, print_text
+from sigdask.cli.streams import print_data, print_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.text import build_status_dict, format_status
@@ -32,9 +34,9 @@ def command(where: str, store: str | None, name: str | None, in_json: bool, foll
     while True:
         run = store_status.read_status(location, plan)
         if follow and not in_json:
-            clear_terminal()
+            click.clear()
         if in_json:
-            print_data(f"{escape_json(as_json(build_status_dict(run)))}\n")
+            print_data([escape_json(as_json(build_status_dict(run))), "\n"])
         else:
             print_text(format_status(run, time.time()))
         if not follow:

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from sigdask.cli import declare
-from sigdask.cli.streams import print_data, print_text
+from sigdask.cli.streams import print_data, print_line
 from sigdask.execution.clusters.submission import build_submission
 from sigdask.nightly.run import parse_deadline
-from sigdask.text import make_printable
 
 
 @declare.command(
@@ -28,9 +27,9 @@ def command(plan: str, cluster: str, store: str | None, deadline: str | None, *,
     options = [word for key, value in settings.items() if value is not None for word in (key, value)]
     submission = build_submission(Path(plan), Path(cluster), options=options)
     if dry_run:
-        print_data(f"{shlex.join(submission.arguments)} <<'END'\n{submission.script}END\n")
+        print_data([f"{shlex.join(submission.arguments)} <<'END'\n{submission.script}END\n"])
         return
-    print_text(make_printable(f"submitted as job {submission.send()}; `sigdask status {shlex.quote(plan)}` follows it"))
+    print_line(f"submitted as job {submission.send()}; `sigdask status {shlex.quote(plan)}` follows it")
 
 
 def _fix_deadline(deadline: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sigdask.cli import declare
-from sigdask.cli.streams import print_text
-from sigdask.text import make_printable
+from sigdask.cli.streams import print_line, print_text
 from sigdask.verify import run_audits
 
 
@@ -16,7 +15,7 @@ def command(cluster: str, workers: int | None) -> int:
     """Check the program on this machine: random streams, Yeh's example, exact p, and a cluster."""
     failed = 0
     for name, passed, detail in run_audits(cluster, workers):
-        print_text(make_printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)
+        print_line(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}", hang=8)
         failed += not passed
     print_text(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
     return 1 if failed else 0

@@ -6,56 +6,50 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-import pyarrow as pa
 
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.cli.streams import WORDS, data_stream, output_columns, print_text
+from sigdask.cli.streams import output_columns, print_data, print_text
 from sigdask.errors import InputError
-from sigdask.report import files
+from sigdask.report.files import UNIT_FORMATS, Texts, find_format, format_endings, write_parts
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import is_agreement
 from sigdask.text import escape_json, is_url, redact
 
 
 class OutputFile(NamedTuple):
-    """A file that a command writes: its format, its path or - for standard output, and the option that names it."""
+    """A file that a command writes, with its format. The file - is standard output."""
 
     format: str
     file: str
-    option: str
-
-    @property
-    def is_piped(self) -> bool:
-        """Whether it is standard output."""
-        return self.file == "-"
 
 
-def list_outputs(options: Mapping[str, Any], *formats: str) -> list[OutputFile]:
-    """Return the files that `--json` and `-o` name.
+def add_outputs(formats: Collection[str], context: click.Context, option: click.Option, files: Sequence[str]) -> None:
+    """Add the files that `-o` or `--json` names to the command's parameter `outputs`.
 
     Raises
     ------
     InputError
         A file cannot be written, is named twice, or its ending is none of these formats'.
     """
-    outputs = [] if options.get("json_file") is None else [OutputFile("json", options["json_file"], "--json")]
-    outputs += [OutputFile(files.find_format(file, formats, "-o "), file, "-o") for file in options["outputs"]]
-    for k, output in enumerate(outputs):
-        if not output.is_piped:
-            check_writable(output.file, output.option)
-        if any(Path(output.file).absolute() == Path(other.file).absolute() for other in outputs[:k]):
-            raise InputError(f"{output.option} {output.file}: is named twice", remedy="leave one out")
-    return outputs
+    outputs = context.params.setdefault("outputs", [])
+    flag = option.opts[0]
+    for file in files:
+        format_ = "json" if flag == "--json" else find_format(file, formats, "-o ")
+        if file != "-":
+            check_writable(file, flag)
+        if any(Path(file).absolute() == Path(other).absolute() for _, other in outputs):
+            raise InputError(f"{flag} {file}: is named twice", remedy="leave one out")
+        outputs.append(OutputFile(format_, file))
 
 
 def is_printed(outputs: Iterable[OutputFile]) -> bool:
     """Return whether standard output is free for the text of results."""
-    return not any(output.is_piped for output in outputs)
+    return not any(output.file == "-" for output in outputs)
 
 
 def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -> None:
@@ -70,7 +64,7 @@ def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -
     """
     uses_by_path = {os.path.realpath(str(path)): use for path, use in uses.items()}
     for output in outputs:
-        if not output.is_piped and (use := uses_by_path.get(os.path.realpath(output.file))):
+        if output.file != "-" and (use := uses_by_path.get(os.path.realpath(output.file))):
             raise InputError(f"is {use} already", file=output.file, remedy="write the output to another file")
 
 
@@ -89,40 +83,40 @@ def check_writable(text: str, option: str) -> None:
         )
 
 
-def write_outputs(outputs: Iterable[OutputFile], texts: files.Texts) -> None:
-    """Write files, or JSON to standard output, part by part."""
+def write_outputs(outputs: Iterable[OutputFile], texts: Texts) -> None:
+    """Write files, or JSON to standard output, part by part.
+
+    Raises
+    ------
+    InputError
+        The results cannot be written in the format of a file. Then none is written.
+    """
     for output in outputs:
-        parts = texts[output.format]()
-        if not output.is_piped:
-            files.write_parts(Path(output.file), parts)
-            continue
-        for part in parts:
-            sys.stdout.write(escape_json(str(part)))
-            if not data_stream(sys.stdout).open:  # nobody would read further output
-                return
+        if output.format not in texts:
+            raise InputError(f"-o {output.file}", expected=f"results of this kind as {format_endings(texts)}")
+    for format_, file in outputs:
+        if file == "-":
+            print_data(escape_json(str(part)) for part in texts[format_]())
+        else:
+            write_parts(Path(file), texts[format_]())
 
 
 def present_analysis(outputs: Sequence[OutputFile], analysis: Any, *, everything: bool = False) -> None:
-    """Print an analysis unless standard output takes its JSON, and write its files."""
+    """Write the files of an analysis, and print it unless standard output takes its JSON."""
     from sigdask.report.analyses import list_analysis_texts, render_analysis  # with all analyses, which compare lacks
 
+    write_outputs(outputs, list_analysis_texts(analysis))
     if is_printed(outputs):
         print_text(render_analysis(analysis, everything=everything, width=output_columns()))
-    write_outputs(outputs, list_analysis_texts(analysis))
 
 
-def check_units(file: str | None) -> None:
-    """Raise, before anything is counted, if a file of units cannot be written."""
+def check_units(_: click.Context, __: click.Parameter, file: str | None) -> Path | None:
+    """Return the file of units that `--items` names; raise, before anything is counted, if it cannot be written."""
     if file is None:
-        return
-    files.find_format(file, files.UNIT_FORMATS, "--items ")
+        return None
+    find_format(file, UNIT_FORMATS, "--items ")
     check_writable(file, "--items")
-
-
-def write_units(file: str | None, units: Callable[[], Iterator[pa.Table]]) -> None:
-    """Write a table of units if a file was given."""
-    if file is not None:
-        files.write_units(Path(file), units())
+    return Path(file)
 
 
 ABSOLUTE_PATH = re.compile(r"(?<![^=])/.*")
@@ -133,8 +127,7 @@ def command_line() -> str:
     """Return the command that is running as a shell would take it, with secrets in URLs hidden and relative paths."""
     from sigdask.report.page.frame import hide_folders
 
-    words = click.get_current_context().meta.get(WORDS, ())
-    shown = (ABSOLUTE_PATH.sub(lambda path: hide_folders(path[0], Path.cwd()), word) for word in words)
+    shown = (ABSOLUTE_PATH.sub(lambda path: hide_folders(path[0], Path.cwd()), word) for word in sys.argv[1:])
     return shlex.join(["sigdask", *map(redact, shown)])
 
 

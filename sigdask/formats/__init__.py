@@ -12,7 +12,7 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import suggest_group_file
-from sigdask.errors import InputError, MissingColumnError
+from sigdask.errors import InputError, MissingColumnError, RefusedFileError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import runs
@@ -150,7 +150,12 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
         with _suggest_group_file(reader_options):
             return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
 
-    counts = runs.read_runs(read_files, sources, options, format_=name, has_gold=gold is not None)
+    try:
+        counts = runs.read_runs(read_files, sources, options, format_=name, has_gold=gold is not None)
+    except InputError as error:
+        if not options.is_detected or isinstance(error, RefusedFileError):
+            raise
+        raise error.add_hint(f"read as {name}; choose with {spell('format')}") from None
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLES_OF_ROLES else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)

@@ -52,7 +52,7 @@ def test_every_file_that_a_command_takes_is_left_to_the_shell():
 
     every = [p for command in COMMANDS.values() for p in command.params]
     params = [p for p in every if FILE_METAVARS.search(p.metavar or "")]
-    assert {p.name for p in params} >= {"systems", "gold", "json_file", "plan"}
+    assert {p.name for p in params} >= {"systems", "gold", "output", "plan"}
     for p in params:
         assert isinstance(p.type, click.Path), (p.name, p.metavar)
         [item] = p.type.shell_complete(None, p, "out/sys")

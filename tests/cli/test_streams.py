@@ -20,7 +20,6 @@ from command import call_sigdask, restore_process, write_data_of_commands
 from conftest import YEH
 
 from sigdask.cli import commands, main
-from sigdask.cli.compare import command as compare
 from sigdask.verify import run_audits
 
 SIGDASK = f"{sys.executable} -m sigdask"
@@ -40,7 +39,6 @@ def run_shell(command, cwd):
     [
         (f"{COMPARE} >/dev/full", 3),
         (f"{COMPARE} --json - >/dev/full", 3),
-        (f"{SIGDASK} compare --help >/dev/full", 3),
         (f"{SIGDASK} list formats >&-", 3),
         (f"{COMPARE} --json out.json >&-", 3),
         (f"{COMPARE} >&- 2>&- <&-", 3),
@@ -61,7 +59,6 @@ def test_a_stream_that_is_lost_is_no_failed_gate_and_no_internal_error(command, 
 
 
 ALL_COMMANDS = {
-    "": (),
     "compare": ("t.csv", "--trials", "9"),
     "meta": ("human.csv", "--trials", "9"),
     "rankings": ("candidates.csv", "--n", "2"),
@@ -106,7 +103,7 @@ def call_with_output(folder, command, stream):
 
 
 def test_the_table_has_every_command():
-    assert set(ALL_COMMANDS) == {"", *commands.list_commands()}
+    assert set(ALL_COMMANDS) == {*commands.list_commands()}
 
 
 @pytest.mark.parametrize("command", ALL_COMMANDS)
@@ -148,19 +145,6 @@ def test_a_file_opened_later_does_not_get_what_is_written_on_a_closed_stream(tmp
     assert result.returncode == 3
     assert (tmp_path / "out.json").read_text().startswith("{")
     assert (tmp_path / "out.html").read_text().startswith("<!DOCTYPE html>")
-
-
-def test_whatever_is_written_by_whomever_commands_no_terminal(monkeypatch, tmp_path):
-    def warn(**_):
-        print(f"of a library, {ESCAPE}", file=sys.stderr)
-        print(f"of a user's function, {ESCAPE}")
-        sys.stdout.write("\x1b[0m")  # as colorama does when a program ends
-
-    monkeypatch.setattr(compare, "callback", warn)
-    result = call_sigdask("compare", "t.csv", cwd=tmp_path)
-    assert result.stdout == "of a user's function, \N{REPLACEMENT CHARACTER}]0;pwned\N{REPLACEMENT CHARACTER}\n"
-    assert "\x1b" not in result.stdout + result.stderr
-    assert "\x07" not in result.stdout + result.stderr
 
 
 def test_no_name_begins_a_line_of_its_own_and_several_errors_have_a_line_each(tmp_path):

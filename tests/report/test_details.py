@@ -9,6 +9,7 @@ import pytest
 from browser import find_violations
 from builders import build_rng
 from click.testing import CliRunner
+from command import call_sigdask
 from conftest import YEH
 
 from sigdask.api import compare_opened
@@ -72,8 +73,8 @@ def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch):
 
 def test_the_page_of_a_command_says_how_it_is_made_again(tmp_path):
     file = tmp_path / "a page.html"
-    words = ["compare", str(YEH), "-m", "f1", "--trials", "99", "-o", str(file)]
-    assert CliRunner().invoke(commands, words).exit_code == 0
+    words = ("compare", YEH, "-m", "f1", "--trials", "99", "-o", file)
+    assert call_sigdask(*words, cwd=tmp_path).returncode == 0
     text = file.read_text()
     assert re.search(rf"sigdask compare \S*{YEH.name}\S* -m f1 --trials 99 -o \S+a page.html", text)
     assert str(tmp_path.parent) not in text

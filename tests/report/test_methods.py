@@ -126,13 +126,12 @@ def test_a_seed_that_is_not_that_of_the_signatures_and_a_result_that_occurs_twic
     assert "result 4: occurs twice" in call_sigdask("cite", "r.json", cwd=tmp_path).stderr
 
 
-def test_a_plan_is_cited_from_its_store(tmp_path):
+def test_a_plan_is_cited_from_its_results(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=500, settings='adjust = "bh"')
-    assert call_sigdask("run", "night.toml", "-q", cwd=tmp_path).returncode == 0
-    for file_name in ("night.toml", "night.sqlite"):
-        text = call_sigdask("cite", file_name, "--text", cwd=tmp_path).stdout
-        assert "3 systems were compared on set0 and set1 by mean in 6 comparisons. " in text
-        assert "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini" in text
+    assert call_sigdask("run", "night.toml", "-q", "-o", "r.json", cwd=tmp_path).returncode == 0
+    text = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
+    assert "3 systems were compared on set0 and set1 by mean in 6 comparisons. " in text
+    assert "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini" in text
 
 
 def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_path):

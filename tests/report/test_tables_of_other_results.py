@@ -124,6 +124,3 @@ def test_commands_write_them_alone_where_they_are_asked_for(tmp_path):
         assert r"\end{\sigdaskfloat}" in (tmp_path / "t.tex").read_text()
         assert parse_tables((tmp_path / "t.md").read_text())
         assert json.loads((tmp_path / "t.json").read_text())
-    arguments = ("rankings", "candidates.tsv", "--validate", "--cutoff", "one=0.5", "-o", "v.tex")
-    refused = call_sigdask(*arguments, cwd=tmp_path)
-    assert (refused.returncode, "v.tex" in refused.stderr) == (2, True)

@@ -67,13 +67,13 @@ def test_what_is_accepted_is_counted_from_the_cutoff_on():
 def test_the_command_shows_distribution_and_coverage(tmp_path):
     write(tmp_path, 30, 1.7, seed=3)
     files = sorted(path.name for path in tmp_path.iterdir())
-    result = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", cwd=tmp_path)
+    result = call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     for outputs in (("-o", "t.md"), ("-o", "t.tex")):  # there is no such table of a validation
-        refused = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", *outputs, cwd=tmp_path)
+        refused = call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", *outputs, cwd=tmp_path)
         assert (refused.returncode, outputs[1] in refused.stderr) == (2, True)
     assert "standard deviation of precision" in result.stdout
-    result = call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", "--json", "-", cwd=tmp_path)
+    result = call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", "--json", "-", cwd=tmp_path)
     data = json.loads(result.stdout)
     [validation] = data["validations"]
     rows = validation["samples"]
@@ -84,18 +84,18 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     assert validation["dispersion"]["predicted"] == pytest.approx(np.sqrt(p * (1 - p) * np.mean(1 / accepted)))
     assert validation["intervals"]["n_outside"] == sum(not row["low"] <= p <= row["high"] for row in rows)
     assert sum(validation["histogram"]["observed"]) == 30
-    call_sigdask("rankings", *files, "--cutoff", "G2=32.5", "--validate", "-o", "rows.csv", cwd=tmp_path)
+    call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", "-o", "rows.csv", cwd=tmp_path)
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 31
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--validate"], "--cutoff MEASURE=SCORE"),
-        (["--validate", "--cutoff", "G2"], "expected MEASURE=SCORE"),
-        (["--validate", "--cutoff", "t=3"], "no column 't'"),
-        (["--validate", "--cutoff", "G2=1e9"], "only 0 of 4 samples have candidates"),
-        (["--validate", "--n", "5", "--cutoff", "G2=3"], "not both"),
+        (["--validate"], "--cutoff MEASURE SCORE"),
+        (["--validate", "--cutoff", "G2", "high"], "'high' is not a valid float"),
+        (["--validate", "--cutoff", "t", "3"], "no column 't'"),
+        (["--validate", "--cutoff", "G2", "1e9"], "only 0 of 4 samples have candidates"),
+        (["--validate", "--n", "5", "--cutoff", "G2", "3"], "not both"),
         ([], "4 files of candidates: give one"),
     ],
 )

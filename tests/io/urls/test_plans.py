@@ -1,9 +1,6 @@
 """Plans and commands with inputs at URLs: patterns, digests, results, and errors with their lines."""
 
-import json
-
 import pytest
-from command import call_sigdask
 from object_store import write_scores
 
 from sigdask.errors import InputError
@@ -84,11 +81,3 @@ def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_key(night, systems, 
     assert all(f"  {key}: " in message for key in ("test_set[0].systems", "test_set[0].gold", "report.json"))
     assert place in message
     assert "5ecret" not in message
-
-
-def test_compare_spreads_a_pattern_of_a_url_as_a_shell_does_with_files(night):
-    pattern_result = call_sigdask("compare", "memory://night/runs/{system}/scores.csv", "--json", "-", cwd=night)
-    named_systems = [f"{name}=memory://night/runs/{name}/scores.csv" for name in ("base", "new", "old")]
-    assert pattern_result.returncode == 0, pattern_result.stderr
-    assert pattern_result.stdout == call_sigdask("compare", *named_systems, "--json", "-", cwd=night).stdout
-    assert {r["a"] for r in json.loads(pattern_result.stdout)["results"]} == {"base", "new"}

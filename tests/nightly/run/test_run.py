@@ -345,7 +345,6 @@ def test_no_output_overwrites_what_a_plan_reads_or_its_gate_writes(tmp_path):
         ("run", "set0.csv", 'is an input of test set "set0"'),
         ("report", "set0.csv", 'is an input of test set "set0"'),
         ("run", "gate.json", "is what gate.json of the plan writes"),
-        ("run", "night-{date}.html", "{date} and {time} are for html in [report] of the plan"),
     ):
         refused = call_sigdask(command, path, "-o", file, cwd=folder)
         assert (refused.returncode, reason in refused.stderr) == (2, True), refused.stderr

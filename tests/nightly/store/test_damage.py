@@ -16,7 +16,7 @@ from nights import read_tallies, write_plan
 from sigdask.nightly.store.runs import seal
 
 PAGE = 4096
-READERS = ("history", "status", "report", "cite")
+READERS = ("history", "status", "report")
 
 
 @pytest.fixture(scope="module")

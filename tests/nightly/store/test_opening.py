@@ -10,7 +10,7 @@ import pytest
 from command import call_sigdask
 
 PLAN = 'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n'
-READING = [("status",), ("history",), ("report",), ("cite",)]
+READING = [("status",), ("history",), ("report",)]
 
 
 @pytest.fixture
