@@ -89,7 +89,7 @@ class InputError(SigdaskError):
 
 
 class RefusedFileError(InputError):
-    """A file that no format reads as data (binary, averages, a training curve). Another `--format` does not help."""
+    """A file that no format reads (missing, binary, averages, a training curve). Another `--format` does not help."""
 
 
 class SeveralError(InputError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,7 @@ def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **optio
     clusters.check_cluster(options["cluster"])
     classical.parse_tests(options["tests"])
     spec = fill_options(SelectionOptions, select_options(SelectionOptions, options))
-    outputs, verbose = options["outputs"], options["verbose"]
+    outputs = options["outputs"]
     check_overwriting(outputs, dict.fromkeys(_list_paths(options), "a file that is read"))
     details: Sequence[ComparisonDetails] = ()
     with show_progress() as spec["progress"]:
@@ -97,9 +97,7 @@ def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **optio
     write_outputs(outputs, texts)
     if options["items_file"]:
         write_units(options["items_file"], results.iter_units())
-    log_warnings(results, verbose=verbose, is_printed=is_printed(outputs))
-    if is_printed(outputs):
-        print_text(render(results, everything=options["everything"], verbose=verbose, width=output_columns()))
+    print_results(results, options)
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {
@@ -122,9 +120,10 @@ def read_systems(options: dict[str, Any], noun: str = "system") -> Counts:
     _check_metrics(options, options["format_"].partition(":")[0])
     counts = formats.read(*options["systems"], gold=options["gold"], format=options["format_"], options=reading)
     _check_metrics(options, counts.format)
+    noun = "metric" if counts.format == "meta" else noun
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
     log_note(
-        f"read as {counts.format}: {format_count(counts.n_systems, 'metric' if counts.format == 'meta' else noun)}"
+        f"read as {counts.format or options['format_']}: {format_count(counts.n_systems, noun)}"
         f"{times}, {format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
     )
     if unused := _find_unused_group_file(options):
@@ -157,10 +156,14 @@ def _list_paths(options: dict[str, Any]) -> list[Path]:
     return [formats.parse_source(text).path for text in filter(None, [*options["systems"], options["gold"]])]
 
 
-def log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:
-    """Log the warnings that are not printed with the results; all, with what was scored, if results are not printed."""
+def print_results(results: Results, options: Mapping[str, Any]) -> None:
+    """Print results unless standard output takes their JSON, and log the warnings that are not printed with them."""
+    verbose = options["verbose"]
+    has_text = is_printed(options["outputs"])
+    printed_kinds = {"scope", *CHANGES_VERDICTS} if has_text and not is_json_log() else set()
     scope = [note for note in results.notes if note.kind == "scope"]
-    printed_kinds = {"scope", *CHANGES_VERDICTS} if is_printed and not is_json_log() else set()
     for note in (*scope, *select_warnings(results, verbose=verbose)):
         if note.kind not in printed_kinds:
             LOG.warning(note.text)
+    if has_text:
+        print_text(render(results, everything=options["everything"], verbose=verbose, width=output_columns()))

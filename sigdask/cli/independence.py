@@ -11,7 +11,6 @@ from sigdask import options as declared
 from sigdask.cli import declare
 from sigdask.cli.compare import read_systems
 from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import LOG
 from sigdask.cli.write import present_analysis
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -61,8 +60,6 @@ def command(**options: Any) -> None:
         results = independence_all(
             counts, metrics=options["metrics"], reference=reference, within=options["within"], **settings
         )
-    for warning in results.warnings:
-        LOG.warning(warning)
     present_analysis(options["outputs"], results)
 
 

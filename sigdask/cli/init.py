@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from sigdask.cli import declare
 from sigdask.cli.streams import print_line
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
-from sigdask.nightly.plan import load_plan
 from sigdask.nightly.plan.init import describe_survey, guess_baseline, render_draft, survey_files
 from sigdask.options import ReadingOptions
 from sigdask.report.files import write_parts
@@ -57,7 +55,7 @@ def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> Non
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
             raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
     chosen = guess_baseline(discovered) if baseline is None else baseline
-    _write_plan(plan, render_draft(discovered, plan.stem, chosen))
+    write_parts(plan, [render_draft(discovered, plan.stem, chosen)])
     for line in describe_survey(discovered, chosen):
         print_line(line, hang=14)
     print_line(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}")
@@ -67,14 +65,3 @@ def _find_existing(text: str) -> Path:
     if not Path(text).exists():
         raise InputError(f"{text}: no such file or folder")
     return Path(text).absolute()
-
-
-def _write_plan(plan: Path, text: str) -> None:
-    """Write a plan's text to its file; raise, without a file, if it is not a valid plan."""
-    trial = plan.with_name(f".{plan.stem}.{os.getpid()}.toml")
-    try:
-        write_parts(trial, [text])
-        load_plan(trial)
-        trial.replace(plan)
-    finally:
-        trial.unlink(missing_ok=True)

@@ -18,16 +18,6 @@ from sigdask.errors import InputError
 from sigdask.metrics import find_metric
 from sigdask.options import AgreementOptions, check_options, select_options
 
-UNREAD = {
-    "label_map": (), "align": "auto", "missing": None, "references": (), "documents": None, "group_file": None,
-    "gold": None, "together": False,
-}  # fmt: skip
-"""Options of `compare` that `meta` lacks, at their defaults."""
-
-OWN = ("human", "language_pair", "scores", "lower", "statistic", "level", "group", "undefined", "permute", "threshold",
-       "signs")  # fmt: skip
-
-
 GROUPS = {
     "Files": (
         declare.option("--human NAME", "Human scores: a column of TABLE, or NAME in a folder's file "
@@ -74,7 +64,6 @@ def command(**options: Any) -> None:
     if name != "meta":
         raise InputError(f"--format {name}: meta reads only tables and folders of its own format, meta")
     format_ = build_format(options["language_pair"], options["scores"], options["lower"], given)
-    shared = {name: value for name, value in options.items() if name not in OWN}
     human = () if options["human"] is None else (f"gold={options['human']}",)
     read = {"format_": format_, "columns": (*options["columns"], *human), "metrics": (metric,), "unit": (unit,)}
-    compare(partial(sort_by_agreement, metric), **{**UNREAD, **shared, **read})
+    compare(partial(sort_by_agreement, metric), **{**options, **read, "gold": None})

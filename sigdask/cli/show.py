@@ -11,17 +11,16 @@ import click
 
 from sigdask import options as declared
 from sigdask.cli import declare
-from sigdask.cli.compare import log_warnings
-from sigdask.cli.streams import LOG, log_note, output_columns, print_data, print_text
-from sigdask.cli.write import check_overwriting, write_outputs
+from sigdask.cli.compare import print_results
+from sigdask.cli.streams import log_note, print_data
+from sigdask.cli.write import check_overwriting, present_analysis, write_outputs
 from sigdask.errors import InputError, check_installed
 from sigdask.options import TableLayoutOptions, check_options, select_options
-from sigdask.report.analyses import AnyResults, Independences, list_analysis_texts, load_results, render_analysis
+from sigdask.report.analyses import AnyResults, list_analysis_texts, load_results
 from sigdask.report.plots import pairs
 from sigdask.report.presentable import Results, list_result_texts
-from sigdask.report.screen import render
 from sigdask.results.columns import read_schema
-from sigdask.text import format_count, format_list, make_printable
+from sigdask.text import format_count, format_list
 
 MAX_NAMED = 6
 """Maximum number of figures that are named."""
@@ -81,22 +80,13 @@ def command(file: str, **options: Any) -> None:
         texts = list_result_texts(results, layout)
     else:
         texts = list_analysis_texts(results)
-    if not outputs and options["figures"] is None:
-        _print_results(results, options)
     write_outputs(outputs, texts)
     if options["figures"] is not None:
         _draw_figures(results, options)
-
-
-def _print_results(results: AnyResults, options: Mapping[str, Any]) -> None:
-    everything, width = options["everything"], output_columns()
-    if isinstance(results, Results):
-        log_warnings(results, verbose=options["verbose"], is_printed=True)
-        print_text(render(results, everything=everything, verbose=options["verbose"], width=width))
-        return
-    for text in results.warnings if isinstance(results, Independences) else ():
-        LOG.warning(text)
-    print_text(render_analysis(results, everything=everything, width=width))
+    elif not outputs and isinstance(results, Results):
+        print_results(results, options)
+    elif not outputs:
+        present_analysis(outputs, results, everything=options["everything"])
 
 
 def _parse_figures(options: Mapping[str, Any]) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -115,7 +105,7 @@ def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
     pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
     written = pairs.write_figures(Path(folder), pictures, formats)
     if not written:
-        log_note(make_printable(f"--figures {folder}: no figure fits these results"))
+        log_note(f"--figures {folder}: no figure fits these results")
         return
     names = format_list([path.name for path in written], limit=MAX_NAMED)
-    log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
+    log_note(f"{format_count(len(written), 'file')} in {folder}: {names}")

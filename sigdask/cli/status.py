@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
 from sigdask.cli import declare
 from sigdask.cli.streams import print_data, print_text
-from sigdask.errors import InputError, UnfinishedError
+from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.text import build_status_dict, format_status
 from sigdask.nightly.store import PlanRun
@@ -54,24 +53,9 @@ def _judge_end(run: PlanRun) -> int:
     return int(not run.details.get("verdict", {"passed": True})["passed"])
 
 
-TEXT_ENDINGS = frozenset({".json", ".yaml", ".yml", ".csv", ".tsv", ".txt", ".md", ".html"})
-
-
-def is_other_file(where: str) -> bool:
-    """Return whether a path is a text file other than a plan; a damaged store may begin with anything."""
-    path = Path(where)
-    if path.suffix.lower() not in TEXT_ENDINGS or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(6) != b"SQLite"
-
-
 def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
     """Return the store and the plan's name in it, given a plan file or the store itself."""
-    if is_other_file(where):
-        raise InputError(f"{where}: expected a plan (a file that ends in .toml) or its store (an SQLite file)")
     if not where.endswith(".toml"):
         return store or where, name
-
     plan_store, plan_name = read_store_and_name(where)
     return store or plan_store, name or plan_name

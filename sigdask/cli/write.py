@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from sigdask.analysis.details import ComparisonDetails
-from sigdask.cli.streams import output_columns, print_data, print_text
+from sigdask.cli.streams import LOG, output_columns, print_data, print_text
 from sigdask.errors import InputError
 from sigdask.report.files import UNIT_FORMATS, Texts, find_format, format_endings, write_parts
 from sigdask.results.comparisons import ComparisonResults
@@ -103,8 +103,10 @@ def write_outputs(outputs: Iterable[OutputFile], texts: Texts) -> None:
 
 def present_analysis(outputs: Sequence[OutputFile], analysis: Any, *, everything: bool = False) -> None:
     """Write the files of an analysis, and print it unless standard output takes its JSON."""
-    from sigdask.report.analyses import list_analysis_texts, render_analysis  # with all analyses, which compare lacks
+    from sigdask.report.analyses import Independences, list_analysis_texts, render_analysis  # which compare lacks
 
+    for text in analysis.warnings if isinstance(analysis, Independences) else ():
+        LOG.warning(text)
     write_outputs(outputs, list_analysis_texts(analysis))
     if is_printed(outputs):
         print_text(render_analysis(analysis, everything=everything, width=output_columns()))

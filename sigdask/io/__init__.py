@@ -22,14 +22,14 @@ from pathlib import Path, PosixPath, PurePath, PurePosixPath
 from typing import IO, Any, Self
 from urllib.parse import unquote, urlsplit
 
-from sigdask.errors import InputError
+from sigdask.errors import InputError, RefusedFileError
 from sigdask.interface import spell
 from sigdask.text import has_password, is_url, redact, split_query
 
 CREDENTIALS_HINT = "set your credentials in the environment or in fsspec's configuration"
 
 
-class MissingError(InputError):
+class MissingError(RefusedFileError):
     """Error for a URL that has neither a file nor a folder."""
 
 

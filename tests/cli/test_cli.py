@@ -48,7 +48,7 @@ BAD_INPUT = [
     (["twice.csv"], "twice.csv, line 3: id 'a' is repeated"),
     (["one.csv"], "two systems or more, found only 'x'"),
     (["latin.csv"], "latin.csv, line 2: is not UTF-8"),
-    (["none.csv"], "none.csv: no such file"),
+    (["none.csv"], "none.csv: no such file\n"),
     (["p.csv", "short.csv", "--gold", "gold.csv"], "short.csv: lacks 1 id ('b')"),
     (["p.csv", "--gold", "gold.csv"], "two systems or more, found only 'p'"),
     (["good.csv", "--metric", "maen"], "mean"),

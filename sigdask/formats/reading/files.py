@@ -118,10 +118,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"damaged gzip file ({error}); download or compress it again", file=path) from error
     except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
+        raise RefusedFileError("no such file", file=path) from None
     except IsADirectoryError:
         remedy = f"name the files in it, as {path}/*. If it has the logs of a system, add {spell('format', 'samples')}"
-        raise InputError("is a directory, expected a file", file=path, remedy=remedy) from None
+        raise RefusedFileError("is a directory, expected a file", file=path, remedy=remedy) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error
 
