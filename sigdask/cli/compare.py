@@ -14,7 +14,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import LOG, is_json_log, log_note, output_columns, print_text
+from sigdask.cli.streams import LOG, is_json_log, output_columns, print_text
 from sigdask.cli.write import build_page, check_overwriting, check_units, is_printed, write_outputs
 from sigdask.counts import Counts
 from sigdask.counts.checks import list_group_columns
@@ -122,14 +122,14 @@ def read_systems(options: dict[str, Any], noun: str = "system") -> Counts:
     _check_metrics(options, counts.format)
     noun = "metric" if counts.format == "meta" else noun
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
-    log_note(
+    LOG.info(
         f"read as {counts.format or options['format_']}: {format_count(counts.n_systems, noun)}"
         f"{times}, {format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
     )
     if unused := _find_unused_group_file(options):
         LOG.warning(unused)
     if not options["metrics"]:
-        log_note(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
+        LOG.info(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
     return counts
 
 

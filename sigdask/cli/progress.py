@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sigdask.cli.streams import LOG, is_json_log, log_note
+from sigdask.cli.streams import LOG, is_json_log
 from sigdask.metrics.extraction import ExtractionLog, ExtractionProgress
 from sigdask.text import format_duration
 
@@ -36,7 +36,7 @@ class ProgressSteps:
 
     def __init__(self, show: Callable[[ProgressSteps], None]) -> None:
         self._show = show
-        self._announce = ExtractionLog(log_note, every=math.inf)
+        self._announce = ExtractionLog(LOG.info, every=math.inf)
         self.counting = ("counting", "trials", "judging")
         self.text = "reading"
         self.share: float | None = None
@@ -103,4 +103,4 @@ class _LineAtTimes:
     def __call__(self, steps: ProgressSteps) -> None:
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
             self._last = time.monotonic()
-            log_note(steps.text)
+            LOG.info(steps.text)

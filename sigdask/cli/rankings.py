@@ -13,7 +13,7 @@ from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import log_note
+from sigdask.cli.streams import LOG
 from sigdask.cli.write import present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters
@@ -64,7 +64,7 @@ def command(**options: Any) -> None:
     """
     evaluation = _validate(options) if options["validate"] else _evaluate(options)
     for text in evaluation.notes:
-        log_note(text)
+        LOG.info(text)
     present_analysis(options["outputs"], evaluation, everything=options["everything"])
 
 

@@ -10,7 +10,7 @@ import click
 
 from sigdask.cli import declare
 from sigdask.cli.status import find_store_and_plan
-from sigdask.cli.streams import log_note, output_columns, print_text
+from sigdask.cli.streams import LOG, output_columns, print_text
 from sigdask.cli.write import OutputFile, check_overwriting, is_printed, write_outputs
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
@@ -64,7 +64,7 @@ def _write_sites(site: str, wheres: Sequence[str], store: str | None, name: str 
     for where in wheres:
         location, plan = find_store_and_plan(where, store, name)
         update_site(Path(site), find_latest_report(location, plan), has_all_nights=True)
-    log_note(f"site: {Path(site) / 'index.html'}")
+    LOG.info(f"site: {Path(site) / 'index.html'}")
 
 
 def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path: str = "") -> None:
@@ -73,7 +73,7 @@ def print_report(plan_report: PlanReport, options: Mapping[str, Any], page_path:
     gate = "" if verdict is None else format_record(verdict)
     if not is_printed(options["outputs"]):
         for line in gate.splitlines():
-            log_note(line)
+            LOG.info(line)
         return
     text = format_report(
         plan_report,

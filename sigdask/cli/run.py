@@ -12,7 +12,7 @@ import click
 from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
 from sigdask.cli.report import print_report, write_files
-from sigdask.cli.streams import LOG, log_note
+from sigdask.cli.streams import LOG
 from sigdask.cli.write import check_overwriting
 from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import load_plan
@@ -50,7 +50,7 @@ def command(plan_file: str, **options: Any) -> int:
     with show_progress() as steps:
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
-            deadline=deadline, progress=steps, note=log_note, reread=options["reread"],
+            deadline=deadline, progress=steps, note=LOG.info, reread=options["reread"],
         )  # fmt: skip
     return _print_outcome(outcome, options)
 
@@ -65,18 +65,18 @@ def _print_outcome(outcome: Outcome, options: dict[str, Any]) -> int:
         except UnfinishedError as error:
             unwritten.insert(0, error)
     if outcome.site is not None:
-        log_note(f"site: {outcome.site}")
+        LOG.info(f"site: {outcome.site}")
     for failure in unwritten:
         LOG.error(str(failure))
     exact = f"{format_count(outcome.n_exact, 'exact value')} computed, " if outcome.n_exact else ""
-    log_note(
+    LOG.info(
         f"{format_count(outcome.n_counted, 'trial')} counted, "
         f"{exact}{format_count(outcome.n_changed, 'result')} new or changed; stored in {outcome.where}"
     )
     for problem in outcome.problems:
         LOG.error(problem)
     if outcome.stopped:
-        log_note(f"stopped by {outcome.stopped}; run it again to continue from the stored counts")
+        LOG.info(f"stopped by {outcome.stopped}; run it again to continue from the stored counts")
     for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

@@ -12,7 +12,7 @@ import click
 from sigdask import options as declared
 from sigdask.cli import declare
 from sigdask.cli.compare import print_results
-from sigdask.cli.streams import log_note, print_data
+from sigdask.cli.streams import LOG, print_data
 from sigdask.cli.write import check_overwriting, present_analysis, write_outputs
 from sigdask.errors import InputError, check_installed
 from sigdask.options import TableLayoutOptions, check_options, select_options
@@ -105,7 +105,7 @@ def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
     pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
     written = pairs.write_figures(Path(folder), pictures, formats)
     if not written:
-        log_note(f"--figures {folder}: no figure fits these results")
+        LOG.info(f"--figures {folder}: no figure fits these results")
         return
     names = format_list([path.name for path in written], limit=MAX_NAMED)
-    log_note(f"{format_count(len(written), 'file')} in {folder}: {names}")
+    LOG.info(f"{format_count(len(written), 'file')} in {folder}: {names}")

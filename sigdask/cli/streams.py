@@ -121,11 +121,6 @@ def log_to_stderr() -> None:
     LOG.setLevel(logging.INFO)
 
 
-def log_note(text: str) -> None:
-    """Log a message for people other than a result, such as how files were read."""
-    LOG.info(text)
-
-
 def be_quiet() -> None:
     """Log only warnings and errors from now on."""
     LOG.setLevel(logging.WARNING)
