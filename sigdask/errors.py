@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import Self
 
 from sigdask.text import redact, shorten_message
@@ -197,12 +196,6 @@ def explain_missing(package: str, extra: str, purpose: str) -> Iterator[None]:
         yield
     except ImportError:
         raise build_extra_error(package, extra, purpose) from None
-
-
-def check_installed(package: str, extra: str, purpose: str) -> None:
-    """Raise if an optional package is not installed, without importing it."""
-    if find_spec(package) is None:
-        raise build_extra_error(package, extra, purpose)
 
 
 class MissingItemsError(InputError):

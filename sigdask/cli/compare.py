@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli import declare
 from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import LOG, is_json_log, output_columns, print_text
-from sigdask.cli.write import build_page, check_overwriting, check_units, is_printed, write_outputs
+from sigdask.cli.write import build_page, check_units, is_printed, write_outputs
 from sigdask.counts import Counts
 from sigdask.counts.checks import list_group_columns
 from sigdask.errors import InputError
@@ -78,13 +77,11 @@ def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **optio
     clusters.check_cluster(options["cluster"])
     classical.parse_tests(options["tests"])
     spec = fill_options(SelectionOptions, select_options(SelectionOptions, options))
-    outputs = options["outputs"]
-    check_overwriting(outputs, dict.fromkeys(_list_paths(options), "a file that is read"))
     details: Sequence[ComparisonDetails] = ()
     with show_progress() as spec["progress"]:
         counts = prepare(read_systems(options))
         try:
-            if any(output.format == "html" for output in outputs):
+            if any(output.format == "html" for output in options["outputs"]):
                 results, details = compare_opened([counts], **spec)
             else:
                 results = compare_with_options([counts], spec)
@@ -94,7 +91,7 @@ def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **optio
             raise
     texts = list_result_texts(results)
     texts["html"] = lambda: [build_page(results, details, name=options["name"])]
-    write_outputs(outputs, texts)
+    write_outputs(options["outputs"], texts)
     if options["items_file"]:
         write_units(options["items_file"], results.iter_units())
     print_results(results, options)
@@ -149,11 +146,6 @@ def _check_metrics(options: dict[str, Any], format_: str) -> None:
     for metric in options["metrics"]:
         of_data = formats.may_have_metric(metric, format_, options["gold"])
         check_name(metric, of_data=of_data, of_rankings=of_rankings)
-
-
-def _list_paths(options: dict[str, Any]) -> list[Path]:
-    """Return the files and folders of the systems and the gold standard."""
-    return [formats.parse_source(text).path for text in filter(None, [*options["systems"], options["gold"]])]
 
 
 def print_results(results: Results, options: Mapping[str, Any]) -> None:

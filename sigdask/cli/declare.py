@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +20,7 @@ from click.core import augment_usage_errors
 
 from sigdask import options as declared
 from sigdask.cli.streams import be_quiet
-from sigdask.cli.write import add_outputs
+from sigdask.cli.write import add_outputs, check_overwriting
 from sigdask.interface import get_flag
 from sigdask.options import Option, list_options
 from sigdask.report.files import format_endings
@@ -159,6 +160,14 @@ class Command(click.Command):
             if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
                 raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value", ctx)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, unless it would write a file that the command line also names for something else."""
+        named = [ctx.params[p.name] for p in self.params if isinstance(p.type, click.Path) and p.name in ctx.params]
+        words = chain.from_iterable(value if isinstance(value, tuple) else [str(value)] for value in named if value)
+        files = {Path(part): "named for something else" for word in words for part in (word, word.partition("=")[2])}
+        check_overwriting(ctx.params.get("outputs", ()), files)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups of options, and the examples."""

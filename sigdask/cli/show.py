@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ from sigdask import options as declared
 from sigdask.cli import declare
 from sigdask.cli.compare import print_results
 from sigdask.cli.streams import LOG, print_data
-from sigdask.cli.write import check_overwriting, present_analysis, write_outputs
-from sigdask.errors import InputError, check_installed
+from sigdask.cli.write import present_analysis, write_outputs
 from sigdask.options import TableLayoutOptions, check_options, select_options
 from sigdask.report.analyses import AnyResults, list_analysis_texts, load_results
 from sigdask.report.plots import pairs
@@ -48,7 +47,7 @@ GROUPS = {
     "Tables": declare.options(declared.TableLayoutOptions),
     "Figures": (
         declare.option("--figures DIR", "Draw all figures that fit the results into this folder. "
-            "Needs sigdask[report]."),
+            "Needs sigdask[report].", type=click.Path(file_okay=False)),
         declare.option("--figure-format FORMAT,...", "Formats of figures: svg, pdf, png.", default=FIGURE_FORMATS),
         *declare.options(declared.FigureStyleOptions),
     ),
@@ -71,8 +70,7 @@ def command(file: str, **options: Any) -> None:
     """
     outputs = options["outputs"]
     check_options(TableLayoutOptions, layout := select_options(TableLayoutOptions, options))
-    _parse_figures(options)
-    check_overwriting(outputs, {Path(file): "the file that is read"})
+    kinds, formats = pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"])
     results = load_results(file)
     if isinstance(results, Results):
         if options["grouping"] != "auto":
@@ -82,26 +80,15 @@ def command(file: str, **options: Any) -> None:
         texts = list_analysis_texts(results)
     write_outputs(outputs, texts)
     if options["figures"] is not None:
-        _draw_figures(results, options)
+        _draw_figures(options["figures"], kinds, formats, results)
     elif not outputs and isinstance(results, Results):
         print_results(results, options)
     elif not outputs:
         present_analysis(outputs, results, everything=options["everything"])
 
 
-def _parse_figures(options: Mapping[str, Any]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return kinds and formats of figures; raise, before results are read, if none can be drawn or written."""
-    folder = options["figures"]
-    if folder is not None:
-        if Path(folder).exists() and not Path(folder).is_dir():
-            raise InputError(f"--figures {folder}: not a folder")
-        check_installed("matplotlib", "report", "--figures")
-    return pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"])
-
-
-def _draw_figures(results: AnyResults, options: Mapping[str, Any]) -> None:
-    """Write the figures into the folder that was given, and log the names of the files."""
-    folder, (kinds, formats) = options["figures"], _parse_figures(options)
+def _draw_figures(folder: str, kinds: Collection[str], formats: Sequence[str], results: AnyResults) -> None:
+    """Write the figures into a folder, and log the names of the files."""
     pictures = pairs.iter_pictures(results.table, kinds) if isinstance(results, Results) else ()
     written = pairs.write_figures(Path(folder), pictures, formats)
     if not written:

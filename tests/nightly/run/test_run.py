@@ -348,8 +348,9 @@ def test_no_output_overwrites_what_a_plan_reads_or_its_gate_writes(tmp_path):
     ):
         refused = call_sigdask(command, path, "-o", file, cwd=folder)
         assert (refused.returncode, reason in refused.stderr) == (2, True), refused.stderr
-    refused = call_sigdask("compare", "set0.csv", "-o", "set0.csv", cwd=folder)
-    assert "set0.csv: is a file that is read" in refused.stderr
+    for words in (["compare", "set0.csv"], ["rankings", "set0.csv"], ["compare", "no.csv", "--items", "set0.csv"]):
+        refused = call_sigdask(*words, "-o", "set0.csv", cwd=folder)
+        assert "set0.csv: is named for something else" in refused.stderr
     assert (folder / "set0.csv").read_bytes() == scores
     assert [*folder.glob("*.html"), *folder.glob("gate.json")] == []
 
