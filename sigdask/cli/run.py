@@ -43,7 +43,8 @@ def command(plan_file: str, **options: Any) -> int:
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     outputs = options["outputs"]
     plan = load_plan(plan_file)
-    check_overwriting(outputs, plan.list_files())
+    if outputs:
+        check_overwriting(outputs, plan.list_files())
     for output in outputs:
         if output.format == "html":  # with details of comparisons, which need the data
             plan = replace(plan, report=plan.report.with_page(Path(output.file).absolute()))
