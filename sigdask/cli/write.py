@@ -18,7 +18,7 @@ from sigdask.errors import InputError
 from sigdask.report.files import UNIT_FORMATS, Texts, find_format, format_endings, write_parts
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import is_agreement
-from sigdask.text import escape_json, is_url, redact
+from sigdask.text import escape_json, redact
 
 
 class OutputFile(NamedTuple):
@@ -70,17 +70,14 @@ def check_overwriting(outputs: Iterable[OutputFile], uses: Mapping[Path, str]) -
 
 def check_writable(text: str, option: str) -> None:
     """Raise if a file cannot be written."""
-    if is_url(text):
-        raise InputError(f"{option} {redact(text)}: is a URL, but what is written must be a file on this machine")
     path = Path(text)
     try:
         is_writable = not path.is_dir() and os.access(path.parent, os.W_OK)
     except OSError:  # such as a name that is too long
         is_writable = False
     if not is_writable:
-        raise InputError(
-            f"{option} {path}: cannot be written", remedy="give a file in a folder that exists and is writable"
-        )
+        remedy = "name a file in a folder of this machine that you may write to"
+        raise InputError(f"{option} {text}: cannot be written", remedy=remedy)
 
 
 def write_outputs(outputs: Iterable[OutputFile], texts: Texts) -> None:
