@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -76,7 +77,8 @@ class ProgressSteps:
 @contextmanager
 def show_progress() -> Iterator[ProgressSteps]:
     """Show the progress of a command while the context is open: as a bar on a terminal, else as a line at times."""
-    if sys.stderr is None or not sys.stderr.isatty() or is_json_log() or not LOG.isEnabledFor(logging.INFO):
+    can_redraw = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
+    if not can_redraw or is_json_log() or not LOG.isEnabledFor(logging.INFO):
         yield ProgressSteps(_LineAtTimes())
         return
     from rich.console import Console
