@@ -1,17 +1,16 @@
 """Power analysis: the number of units that detect a difference, and the difference that the present units detect.
 
-Power is exact for sign tests. Otherwise it is simulated, or computed by the normal approximation. Searches of several
-comparisons advance together, one point at a time.
+Power is exact for sign tests. Otherwise it is simulated, or computed by the normal approximation.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import scipy
@@ -244,7 +243,7 @@ class PowerQuestion:
     n_units: int | None
     alternative: Alternative
     level: float
-    n_samples: int = SAMPLES
+    n_samples: int
 
     @property
     def n_sides(self) -> int:
@@ -262,19 +261,6 @@ class PowerQuestion:
         return float(scipy.special.ndtri(self.power))
 
 
-class PowerPoint(NamedTuple):
-    """A point whose power is measured: a number of units, the tilt to a difference, and the number of samples."""
-
-    search: PowerSearch
-    n_units: int
-    strength: float
-    n_samples: int
-
-
-Measuring = Generator[PowerPoint, tuple[float, float], None]
-"""A search: it yields one point after another, and is sent the power of each and its standard error."""
-
-
 @dataclass(slots=True, eq=False)
 class PowerSearch:
     """The search for required units and the detectable difference of one comparison, with its state.
@@ -287,6 +273,8 @@ class PowerSearch:
         Names of the two systems.
     question : PowerQuestion
         What is asked.
+    count : callable
+        Counts jobs: `count_jobs`.
     side : int
         1 if A is assumed to score higher, -1 if B.
     reachable, note, needed, detectable, curve
@@ -300,6 +288,7 @@ class PowerSearch:
     observed: ObservedPair
     names: tuple[str, str]
     question: PowerQuestion
+    count: Count
     side: int = 1
     reachable: tuple[float, float] | None = None
     note: str | None = None
@@ -364,30 +353,30 @@ class PowerSearch:
             return EXACT
         return SIMULATED if n_units * self.observed.n_fields <= MAX_SIMULATED else NORMAL
 
-    def list_measurings(self) -> list[Measuring]:
-        """Return the searches of the comparison.
+    def run(self) -> None:
+        """Find the number of units for the requested difference, and the detectable difference, if there are any.
 
-        The power at the observed difference is none of them: it restates p (Hoenig & Heisey 2001, "The abuse of
+        The power at the observed difference is not computed: it restates p (Hoenig & Heisey 2001, "The abuse of
         power").
         """
         if self.reachable is None or self.reachable[1] <= 0:
-            return []
+            return
         difference, strength = self.question.difference, self.strength
-        if difference is None or strength is None:
-            return [self._find_difference(*self.reachable)]
-        at_observed = self._measure(None, self.observed.n_units, difference, strength)
-        return [at_observed, self._find_units(difference, strength), self._find_difference(*self.reachable)]
+        if difference is not None and strength is not None:
+            self._measure(self.observed.n_units, difference, strength)
+            self._find_units(difference, strength)
+        self._find_difference(*self.reachable)
 
-    def _find_units(self, difference: float, strength: float) -> Measuring:
+    def _find_units(self, difference: float, strength: float) -> None:
         question, spread = self.question, self.compute_spread(strength)
         required = question.critical_z * math.hypot(spread, difference) + question.power_z * spread
         fewest = max(MIN_UNITS, math.ceil(math.log2(question.n_sides / question.level) - 1e-12))
         crossing = self._build_crossing(max((required / difference) ** 2, 1.0), fewest, MAX_UNITS, is_integer=True)
         while crossing.answer is None:
-            yield from self._measure(crossing, int(crossing.place), difference, strength)
+            crossing.add_power(*self._measure(int(crossing.place), difference, strength, is_rough=crossing.rough))
         self.needed, self.method = crossing.answer, self.choose_method(int(crossing.looks[-1].position))
 
-    def _find_difference(self, low: float, high: float) -> Measuring:
+    def _find_difference(self, low: float, high: float) -> None:
         low, strength, guess, z = max(low, 0.0), 0.0, high, self.question.critical_z + self.question.power_z
         for _ in range(FIRST_STEPS):
             guess = z * self.compute_spread(strength) / math.sqrt(self.n_requested)
@@ -400,7 +389,8 @@ class PowerSearch:
             if (found := self._find_strength(crossing.place)) is None:
                 crossing.answer = Estimate(math.inf, math.inf, math.inf)
             else:
-                yield from self._measure(crossing, self.n_requested, crossing.place, found)
+                measured = self._measure(self.n_requested, crossing.place, found, is_rough=crossing.rough)
+                crossing.add_power(*measured)
         self.detectable = crossing.answer
 
     def _build_crossing(self, place: float, lower: float, upper: float, *, is_integer: bool) -> PowerCrossing:
@@ -408,14 +398,41 @@ class PowerSearch:
         question, is_rough = self.question, not self.observed.is_sign_test
         return PowerCrossing(question.power, question.critical_z, place, lower, upper, is_integer, is_rough)
 
-    def _measure(self, crossing: PowerCrossing | None, n_units: int, difference: float, strength: float) -> Measuring:
-        is_rough = crossing is not None and crossing.rough
-        n_samples = self.question.n_samples // (ROUGH_FACTOR if is_rough else 1)
-        power, error = yield PowerPoint(self, n_units, strength, n_samples)
+    def _measure(
+        self, n_units: int, difference: float, strength: float, *, is_rough: bool = False
+    ) -> tuple[float, float]:
+        """Return the power of samples of `n_units` units and its standard error; points not rough are on the curve."""
+        if self.choose_method(n_units) == SIMULATED:
+            n_samples = self.question.n_samples // (ROUGH_FACTOR if is_rough else 1)
+            power, error = self._simulate_power(n_units, strength, n_samples)
+        else:
+            power, error = self._compute_power(n_units, strength), 0.0
         if not is_rough:
             self.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
-        if crossing is not None:
-            crossing.add_power(power, error)
+        return power, error
+
+    def _simulate_power(self, n_units: int, strength: float, n_samples: int) -> tuple[float, float]:
+        question = self.question
+        samples = PowerSamples(self.observed, question.alternative, question.level, strength, n_units)
+        [tally] = self.count([Job(samples, n_samples, label="the power of comparisons")])
+        rejected, n = int(tally.counts[0, 0, 0]), tally.n_trials
+        careful = (rejected + 1) / (n + 2)  # avoids an error of 0 if all or none are rejected
+        return rejected / n, math.sqrt(careful * (1 - careful) / n)
+
+    def _compute_power(self, n_units: int, strength: float) -> float:
+        """Return the power of the sign test, or power by the normal approximation.
+
+        The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
+        """
+        observed, question = self.observed, self.question
+        weights, spread = self.compute_weights(strength), self.compute_spread(strength)
+        if self.choose_method(n_units) == EXACT:
+            leads = observed.leads * self.side
+            wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
+            return compute_sign_power(n_units, wins, losses, question.level, question.n_sides)
+        difference = abs(observed.compute_difference(weights))
+        margin = difference * math.sqrt(n_units) - question.critical_z * math.hypot(spread, difference)
+        return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
 
     def build_power(self, test_set: str, unit: str) -> Power:
         """Return the power of the comparison as found by the search."""
@@ -453,134 +470,30 @@ class PowerSearch:
         )
 
 
-def run_searches(searches: Sequence[PowerSearch], count: Count) -> None:
-    """Run all searches together to their end, one point of each at a time."""
-    open_searches = [(measuring, next(measuring)) for search in searches for measuring in search.list_measurings()]
-    with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
-        while open_searches:
-            measured, still_open = measure_power([point for _, point in open_searches], count), []
-            for (measuring, _), found in zip(open_searches, measured, strict=True):
-                with suppress(StopIteration):
-                    still_open.append((measuring, measuring.send(found)))
-            open_searches = still_open
-
-
-def measure_power(points: Sequence[PowerPoint], count: Count) -> list[tuple[float, float]]:
-    """Return (power, standard error) at each of some points."""
-    jobs = {k: _build_job(p) for k, p in enumerate(points) if p.search.choose_method(p.n_units) == SIMULATED}
-    tallies = dict(zip(jobs, count([*jobs.values()]) if jobs else (), strict=True))
-    results = []
-    for k, point in enumerate(points):
-        if (tally := tallies.get(k)) is None:
-            results.append((_compute_power(point), 0.0))
-            continue
-        rejected, n = int(tally.counts[0, 0, 0]), tally.n_trials
-        careful = (rejected + 1) / (n + 2)  # avoids an error of 0 if all or none are rejected
-        results.append((rejected / n, math.sqrt(careful * (1 - careful) / n)))
-    return results
-
-
-def _build_job(point: PowerPoint) -> Job:
-    """Return the job that simulates a point."""
-    question = point.search.question
-    samples = PowerSamples(point.search.observed, question.alternative, question.level, point.strength, point.n_units)
-    return Job(samples, point.n_samples, label="the power of comparisons")
-
-
-def _compute_power(point: PowerPoint) -> float:
-    """Return the power of the sign test, or power by the normal approximation.
-
-    The standard deviation under swaps comes from the second moment about 0, which includes the difference itself.
-    """
-    search, n_units = point.search, point.n_units
-    observed, question = search.observed, search.question
-    weights, spread = search.compute_weights(point.strength), search.compute_spread(point.strength)
-    if search.choose_method(n_units) == EXACT:
-        leads = observed.leads * search.side
-        wins, losses = float(weights[leads > 0].sum()), float(weights[leads < 0].sum())
-        return compute_sign_power(n_units, wins, losses, question.level, question.n_sides)
-    difference = abs(observed.compute_difference(weights))
-    margin = difference * math.sqrt(n_units) - question.critical_z * math.hypot(spread, difference)
-    return float(scipy.special.ndtr(margin / spread)) if spread else float(margin >= 0)
-
-
-def estimate_powers(
-    counts: Counts, spec: CompareSpec, question: PowerQuestion, options: PowerOptions, count: Count
-) -> PowerResults:
-    """Return the estimated power of every comparison of a test set.
-
-    Parameters
-    ----------
-    counts : Counts
-        The data of the systems.
-    spec : CompareSpec
-        Metrics, pairs, unit and seed.
-    question : PowerQuestion
-        The question for each comparison.
-    options : PowerOptions
-        The test, its level, and the number of samples of each point (None for 2,000, and 500 for more than 100
-        comparisons).
-    count : callable
-        Counts jobs: `count_jobs`.
-
-    Raises
-    ------
-    InputError
-        The question has no answer for any comparison. The message says why.
-    """
-    grouped = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
-    comparisons = [*_iter_comparisons(grouped, spec)]
-    if not comparisons:
+def check_question(options: PowerOptions) -> None:
+    """Raise unless the options ask a question that has an answer."""
+    power, difference, alternative = options["power"], options["difference"], options["alternative"]
+    if difference is not None and options["units"] is not None:
         raise InputError(
-            "no two systems have an item in common, so there is no comparison whose power could be computed"
+            f"{spell('difference')} and {spell('units')}: give only one of them; sigdask computes the other"
         )
-    n, alpha = len(comparisons), options["alpha"]
-    level = alpha / n if options["adjust"] == "holm" else alpha
-    if not can_decide(level):
-        raise InputError(
-            f"level {level:.3g}: simulations at such a small level take too long",
-            remedy="raise alpha, or compare fewer systems",
-        )
-    n_samples = options["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES)
-    question = replace(question, level=level, n_samples=n_samples)
-    searches = [PowerSearch(*comparison, question) for comparison in comparisons]
-    if not any(search.is_answerable for search in searches):
-        first, n_others = searches[0], len(searches) - 1
-        suffix = f" (and {n_others} more comparisons like it)" if n_others else ""
-        a, b = first.names
-        raise InputError(f"{a} and {b} by {first.observed.panel.metrics[0].name}: {first.note}{suffix}")
-    run_searches(searches, count)
-    powers = tuple(search.build_power(grouped.name, grouped.unit) for search in searches)
-    notes = (
-        *_warn_of_correlation(counts, spec, alpha),
-        *_question_difference(powers),
-        *_iter_notes(powers, options, level),
-    )
-    return PowerResults(powers, alpha, options["adjust"], spec.seed, notes)
-
-
-def build_question(options: PowerOptions) -> PowerQuestion:
-    """Return the question of a power analysis, with a positive difference; raise if its options are not valid."""
-    power, difference = options["power"], options["difference"]
     if not options["alpha"] < power < 1:
         share = f"; write {power / 100:g} for {power:g} %" if 1 < power < 100 else ""
         raise InputError(f"power = {power:g}: must lie between alpha ({options['alpha']:g}) and 1{share}")
     for name, number, least in (("units", options["units"], 2), ("samples", options["samples"], 100)):
         if number is not None and not least <= number <= MAX_TRIALS:
             raise InputError(f"must be at least {least}", option=name, found=number)
-    question = PowerQuestion(power, difference, options["units"], options["alternative"], options["alpha"])
     if difference is None:
-        return question
+        return
     if difference == 0:
         raise InputError("difference = 0: must be above 0")
     if not np.isfinite(difference):
         raise InputError(f"difference = {difference}: must be a number")
-    if difference < 0 and (alternative := options["alternative"]) != "two-sided":
+    if difference < 0 and alternative != "two-sided":
         raise InputError(
             f"difference = {difference:g}: must be positive; alternative {alternative} already says which system is "
             "better"
         )
-    return replace(question, difference=abs(difference))
 
 
 def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[ObservedPair, tuple[str, str]]]:
@@ -625,8 +538,7 @@ def _question_difference(powers: Sequence[Power]) -> Iterator[str]:
             return
 
 
-def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) -> Iterator[str]:
-    n = len(powers)
+def _iter_notes(n: int, options: PowerOptions, level: float) -> Iterator[str]:
     if n > 1 and options["adjust"] == "none":
         yield (
             f"each comparison is tested alone at {options['alpha']:g}; the {n:,} together, adjusted, need more "
@@ -638,25 +550,58 @@ def _iter_notes(powers: Sequence[Power], options: PowerOptions, level: float) ->
         )
 
 
-def compute_powers(counts: Counts | Any, options: PowerOptions) -> PowerResults:
+def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
     """Compute how many units are needed to detect a difference, or which difference some units detect.
 
     Parameters
     ----------
-    counts : Counts, or what `compare_all` takes
+    data : Counts, or what `compare_all` takes
         The data of the systems.
     options : PowerOptions
         The options of `sigdask.power`, which describes them.
+
+    Raises
+    ------
+    InputError
+        The question has no answer for any comparison. The message says why.
     """
-    all_options = fill_options(PowerOptions, options)
-    if all_options["difference"] is not None and all_options["units"] is not None:
-        raise InputError("difference and units: give one of them; sigdask computes the other")
-    question = build_question(all_options)
+    asked = fill_options(PowerOptions, options)
+    check_question(asked)
     selection = fill_options(
         SelectionOptions, {name: value for name, value in options.items() if name in OPTIONS and name != "adjust"}
     )
-    [(counts, spec)] = build_specs([counts], selection)
+    [(counts, spec)] = build_specs([data], selection)
     [counts] = extract_with_options([(counts, spec.find_metrics(counts))], selection)
-    with connect_once(selection["cluster"], selection["workers"]) as connected:
+    grouped = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
+    comparisons = [*_iter_comparisons(grouped, spec)]
+    n, alpha, difference = len(comparisons), asked["alpha"], asked["difference"]
+    if not n:
+        raise InputError(
+            "no two systems have an item in common, so there is no comparison whose power could be computed"
+        )
+    level = alpha / n if asked["adjust"] == "holm" else alpha
+    if not can_decide(level):
+        raise InputError(
+            f"level {level:.3g}: simulations at such a small level take too long",
+            remedy="raise alpha, or compare fewer systems",
+        )
+    question = PowerQuestion(
+        asked["power"], None if difference is None else abs(difference), asked["units"], asked["alternative"], level,
+        asked["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES),
+    )  # fmt: skip
+    with (
+        connect_once(selection["cluster"], selection["workers"]) as connected,
+        limit_blas_threads(),  # limited once: to limit and free it in every task costs more than the products
+    ):
         count = partial(count_with_options, options={**selection, "cluster": connected})
-        return estimate_powers(counts, spec, question, all_options, count)
+        searches = [PowerSearch(*comparison, question, count) for comparison in comparisons]
+        if not any(search.is_answerable for search in searches):
+            first, n_others = searches[0], n - 1
+            suffix = f" (and {n_others} more comparisons like it)" if n_others else ""
+            a, b = first.names
+            raise InputError(f"{a} and {b} by {first.observed.panel.metrics[0].name}: {first.note}{suffix}")
+        for search in searches:
+            search.run()
+    powers = tuple(search.build_power(grouped.name, grouped.unit) for search in searches)
+    notes = _warn_of_correlation(counts, spec, alpha), _question_difference(powers), _iter_notes(n, asked, level)
+    return PowerResults(powers, alpha, asked["adjust"], spec.seed, tuple(chain(*notes)))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sigdask import options as declared
-from sigdask.analysis.power import build_question
+from sigdask.analysis.power import check_question
 from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
 from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import LOG
 from sigdask.cli.write import present_analysis
-from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options
 from sigdask.report import analyses
@@ -42,9 +41,7 @@ def command(**options: Any) -> None:
     """
     clusters.check_cluster(options["cluster"])
     selected = select_options(PowerOptions, options)
-    if options["difference"] is not None and options["units"] is not None:
-        raise InputError("--difference and --units: give only one of them; sigdask computes the other")
-    build_question(fill_options(PowerOptions, selected))
+    check_question(fill_options(PowerOptions, selected))
     with show_progress() as steps:
         steps.counting = ("simulating", "samples", "simulating")
         counts = read_systems(options)
