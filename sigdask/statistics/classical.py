@@ -448,12 +448,6 @@ class MatchedProportions:
         """
         return self._compute_p(min(margin / self.worth, MAX_MARGIN), alpha)
 
-    def find_smallest_margin(self, alpha: float) -> float:
-        """Return the smallest margin with a p-value of at most alpha; negative if the system is shown to be better."""
-        if self.is_exact:
-            return compute_exact_margin(self.wins, self.losses, self.n_items, alpha) * self.worth
-        return _find_crossing(lambda share: self._compute_p(share, alpha), alpha) * self.worth
-
     def compute_power(self, margin: float, alpha: float) -> float:
         """Return the approximate probability that non-inferiority is shown for a system as good as the baseline.
 

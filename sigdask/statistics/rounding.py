@@ -133,9 +133,9 @@ def format_lower_limit(value: float, digits: int = 3) -> str:
     return _round_to_digits(value, digits, DOWN)
 
 
-def format_upper_limit(value: float, digits: int = 3, *, level: float | None = None) -> str:
-    """Return an upper limit as text rounded up, but on the same side of a level as the value."""
-    return _round_decisively(value, level, digits, UP)
+def format_upper_limit(value: float, digits: int = 3) -> str:
+    """Return an upper limit as text rounded up."""
+    return _round_to_digits(value, digits, UP)
 
 
 def _count_digits(value: float, exponent: int) -> int:

@@ -121,4 +121,4 @@ def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
 def test_tangos_interval_and_the_gate_are_one_function():
     proportions = MatchedProportions(wins=3, losses=9, n_items=400)
     low, _ = compute_score_interval(3, 9, 400, 0.9)
-    assert proportions.find_smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)
+    assert proportions.compute_p_value(-float(low), 0.05) == pytest.approx(0.05, abs=1e-9)

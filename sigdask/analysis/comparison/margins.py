@@ -2,8 +2,7 @@
 
 0/1 scores are tested as matched proportions, without shuffles. Other means are tested by shuffles of scores that are
 shifted by the margin, with the same shuffles as the comparison itself. Other metrics use the normal approximation with
-the standard deviation under swaps. A test that shows one margin also shows all larger margins, so the smallest margin
-comes from the same function as p, or from the normal approximation (docs/statistics/margins.md).
+the standard deviation under swaps (docs/statistics/margins.md).
 """
 
 from __future__ import annotations
@@ -52,8 +51,6 @@ class MarginResult:
         The test and its limitations.
     n_trials : int or None
         Trials (or arrangements) of swaps of the shifted scores.
-    smallest_margin : float or None
-        Smallest margin that would be shown at the level. Infinite if there is none, None if unknown.
     matched : MatchedProportions or None
         Items with different 0/1 scores.
     is_doubtful : bool
@@ -63,18 +60,8 @@ class MarginResult:
     p_value: float
     method: str
     n_trials: int | None = None
-    smallest_margin: float | None = None
     matched: MatchedProportions | None = None
     is_doubtful: bool = False
-
-
-def align_smallest(result: MarginResult, margin: float, alpha: float) -> MarginResult:
-    """Return a test whose smallest margin is corrected for rounding: at most the margin if and only if p <= alpha."""
-    smallest = result.smallest_margin
-    if smallest is not None:
-        is_shown = result.p_value <= alpha
-        smallest = min(smallest, margin) if is_shown else max(smallest, math.nextafter(margin, math.inf))
-    return replace(result, smallest_margin=smallest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,37 +104,16 @@ class MarginPair:
             side * np.sign(self.numerators[:, 0] - self.numerators[:, 1]), self.units, worth
         )
 
-    def approximate_smallest_margin(self, alpha: float, side: int) -> float | None:
-        """Return the smallest margin that swaps show by their normal approximation; None if it has none.
-
-        It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
-        """
-        d, n = self.sum_units()
-        d = side * d
-        z2 = float(scipy.special.ndtri(alpha)) ** 2
-        a = n.sum() ** 2 - z2 * (n @ n)
-        b = d.sum() * n.sum() - z2 * (d @ n)
-        c = d.sum() ** 2 - z2 * (d @ d)
-        if a <= 0 or alpha >= 0.5 or not d.any():
-            return None
-        return float((math.sqrt(max(b * b - a * c, 0.0)) - b) / a)
-
     def find_doubts(self, side: int) -> str:
         """Return text on why p may be too small, or "": few units differ, or rare differences are large."""
-        d, _ = self.sum_units()
+        _, index = np.unique(self.units, return_inverse=True)
+        d = np.bincount(index, weights=self.numerators[:, 0] - self.numerators[:, 1])
         n_differ = int(np.count_nonzero(d))
         if n_differ < FEW_UNITS:
             return f", from {n_differ} discordant units: p may be too small"
         skewness = float(scipy.stats.skew(d)) if np.ptp(d) else 0.0
         is_against = -side * skewness / math.sqrt(len(d)) > MAX_SKEWNESS
         return f", differences of skewness {skewness:.2g}: p may be too small" if is_against else ""
-
-    def sum_units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the summed differences and weights of the units, shape (n_units,) each."""
-        _, index = np.unique(self.units, return_inverse=True)
-        columns = (self.numerators[:, 0] - self.numerators[:, 1], self.weights)
-        differences, weights = (np.asarray(np.bincount(index, weights=c), np.float64) for c in columns)
-        return differences, weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +124,7 @@ class MarginTests:
     ----------
     spec : CompareSpec
         What was asked: the margin on the metric's own scale, above 0; and the level of each test, which orders the
-        tables of the unconditional exact test, and decides the smallest margin.
+        tables of the unconditional exact test.
     metric : BoundMetric, BoundSets or BlackBox
         The metric.
     sides : tuple of int
@@ -167,8 +133,6 @@ class MarginTests:
         The pairs; None if the metric is not a mean of items.
     shifted : mapping of int to Comparisons
         By side, comparisons of pairs of systems of which the first is shifted, for pairs that are tested by swaps.
-    finds_smallest : bool
-        Whether the smallest margin that is shown is found.
     """
 
     spec: CompareSpec
@@ -176,7 +140,6 @@ class MarginTests:
     sides: tuple[int, ...]
     pairs: list[MarginPair] | None
     shifted: Mapping[int, Comparisons]
-    finds_smallest: bool = False
 
     @staticmethod
     def from_pairs(
@@ -185,8 +148,6 @@ class MarginTests:
         compared: Sequence[tuple[str, str, Subset | None]],
         spec: CompareSpec,
         sides: tuple[int, ...] = (NOT_WORSE, NOT_BETTER),
-        *,
-        finds_smallest: bool = False,
     ) -> MarginTests:
         """Return the tests of pairs of systems (a system, the one it is compared with, subset), with jobs to count.
 
@@ -199,7 +160,7 @@ class MarginTests:
             for side in sides
             if swapped and isinstance(metric, BoundMetric)
         }
-        return MarginTests(spec, metric, sides, pairs, shifted, finds_smallest)
+        return MarginTests(spec, metric, sides, pairs, shifted)
 
     @property
     def margin(self) -> float:
@@ -234,7 +195,7 @@ class MarginTests:
         return [self._test_means(side, self.pairs, tallies) for side in self.sides]
 
     def _test_means(self, side: int, pairs: Sequence[MarginPair], tallies: Tallies) -> list[MarginResult]:
-        results, alpha, places = [], self.spec.alpha, dict[tuple[Subset | None, str, str], int]()
+        results, places = [], dict[tuple[Subset | None, str, str], int]()
         if (c := self.shifted.get(side)) is not None:
             better: Alternative = "greater" if self.metric.higher_is_better == (side > 0) else "less"
             p_values, n_trials = judge_counts(JoinedComparisons.from_sets(c), tallies, better)
@@ -242,30 +203,20 @@ class MarginTests:
             places = {(c.subset[k], systems[c.a[k]], systems[c.b[k]]): k for k in range(len(c))}
         for pair in pairs:
             if (matched := pair.match_proportions(side)) is not None:
-                p = matched.compute_p_value(self.margin, alpha)
-                smallest = matched.find_smallest_margin(alpha) if self.finds_smallest else None
-                is_doubtful = matched.is_doubtful
-                results.append(MarginResult(p, matched.method, None, smallest, matched, is_doubtful=is_doubtful))
+                p = matched.compute_p_value(self.margin, self.spec.alpha)
+                results.append(MarginResult(p, matched.method, None, matched, is_doubtful=matched.is_doubtful))
             else:
-                row, doubts = (
-                    places[pair.subset, _name_shifted(pair.a, side * self.margin), pair.b],
-                    pair.find_doubts(side),
-                )
-                smallest = pair.approximate_smallest_margin(alpha, side)
-                p, n, method = float(p_values[row]), int(n_trials[row]), f"shifted shuffle{doubts}"
-                results.append(MarginResult(p, method, n, smallest, is_doubtful=bool(doubts)))
+                row = places[pair.subset, _name_shifted(pair.a, side * self.margin), pair.b]
+                p, n, doubts = float(p_values[row]), int(n_trials[row]), pair.find_doubts(side)
+                results.append(MarginResult(p, f"shifted shuffle{doubts}", n, is_doubtful=bool(doubts)))
         return results
 
     def _compute_by_normal(self, side: int, gain: float, sd: float, units: tuple[int, int]) -> MarginResult:
         n_units, n_discordant = units
-        smallest_p = 2.0**-n_units
-        p = max(smallest_p, compute_normal_p(side * gain + self.margin, sd))
-        smallest = math.inf
-        if sd and smallest_p <= self.spec.alpha:
-            smallest = float(scipy.special.ndtri(1 - self.spec.alpha)) * sd - side * gain
+        p = max(2.0**-n_units, compute_normal_p(side * gain + self.margin, sd))
         is_few = n_discordant < FEW_UNITS
         few_text = f", from {n_discordant} discordant units: p may be too small" if is_few else ""
-        return MarginResult(p, f"normal approximation{few_text}", None, smallest, is_doubtful=is_few)
+        return MarginResult(p, f"normal approximation{few_text}", is_doubtful=is_few)
 
 
 def plan_margins(comparisons: Comparisons) -> list[tuple[Integers, MarginTests]]:

@@ -13,7 +13,6 @@ from sigdask.analysis.comparison.margins import (
     NOT_WORSE,
     MarginResult,
     MarginTests,
-    align_smallest,
     estimate_deviations,
 )
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_comparisons
@@ -177,15 +176,14 @@ def _test_margins(
         (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
     ]
     asked = replace(spec, margin=rule.margin, alpha=rule.alpha)
-    tests = MarginTests.from_pairs(counts, metric, compared, asked, (NOT_WORSE,), finds_smallest=True)
+    tests = MarginTests.from_pairs(counts, metric, compared, asked, (NOT_WORSE,))
     gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
     units = [(r.n_units, r.n_discordant) for r in results]
     keys = [get_key(r) for r in results]
     jobs = tests.jobs
     tallies = dict(zip(jobs, count(jobs) if jobs else (), strict=True))
     [tested] = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
-    for key, result in zip(keys, tested, strict=True):
-        yield key, align_smallest(result, rule.margin, rule.alpha)
+    yield from zip(keys, tested, strict=True)
 
 
 def _iter_spreads(

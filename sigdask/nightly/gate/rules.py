@@ -151,8 +151,6 @@ class RuleFinding:
         Description in words.
     method : str or None
         How non-inferiority was tested.
-    smallest_margin : float or None
-        Smallest margin that would be shown. Infinite if there is none, None if unknown.
     level : float or None
         Level with which p was compared.
     p_equal_scores : float or None
@@ -172,7 +170,6 @@ class RuleFinding:
     detectable: float | None
     text: str
     method: str | None = None
-    smallest_margin: float | None = None
     level: float | None = None
     p_equal_scores: float | None = None
     is_contested: bool = False

@@ -74,9 +74,6 @@ def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, 
         clauses.append(
             "every system is within a margin as wide as the range of scores: give the margin on the metric's own scale"
         )
-    if test.smallest_margin is not None and math.isfinite(test.smallest_margin):
-        smallest = format_upper_limit(test.smallest_margin, level=rule.margin)
-        clauses.append(f"smallest margin for which this is shown: {smallest}")
     if equal_margin is not None and math.isinf(equal_margin):
         clauses.append("with so few units or trials nothing can be shown")
     elif equal_margin is not None:
@@ -92,7 +89,6 @@ def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, 
         detectable=equal_margin,
         text=f"{'; '.join(clauses)}{describe_since(since)}",
         method=test.method,
-        smallest_margin=test.smallest_margin,
         level=rule.alpha,
         since=since,
     )

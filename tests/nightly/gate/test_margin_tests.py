@@ -1,4 +1,4 @@
-"""Tests of margins: which test is used; verdict, p-value and smallest margin agree."""
+"""Tests of margins: which test is used; verdict and p-value agree."""
 
 import math
 import re
@@ -118,31 +118,7 @@ def test_systems_that_agree_everywhere_are_shown_within_a_margin_that_so_many_it
     assert passed == {0.005: False, 0.02: True}
 
 
-MARGIN_SETS = {
-    "exact": ("mean", lambda rng: dict(zip(("new", "base"), build_zero_one(2, 6, 120), strict=True))),
-    "score": ("mean", lambda rng: dict(zip(("new", "base"), build_zero_one(2, 6, 400), strict=True))),
-    "shuffle": ("mean", lambda rng: {"base": np.arange(30) / 10, "new": np.arange(30) / 10 - rng.integers(-3, 5, 30) / 10}),
-    "better": ("mean", lambda rng: {"base": np.arange(30) / 10, "new": np.arange(30) / 10 + rng.integers(1, 9, 30) / 10}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", MARGIN_SETS)
-@pytest.mark.slow
-def test_a_margin_is_shown_just_where_it_is_at_least_the_smallest_that_is_shown(name):
-    metric, make = MARGIN_SETS[name]
-    counts = Counts.from_scores(make(np.random.default_rng(3)), name="t")
-    margin_test = compute_margin_test(counts, NonInferior(0.1, 0.05), metric)
-    results = compare_with_baseline(counts, metric, interval="none")
-    for factor in (0.2, 0.99, 0.999999, 1.0, 1.000001, 1.01, 3.0):
-        rule = NonInferior(abs(margin_test.smallest_margin) * factor, 0.05)
-        finding = judge_counts(counts, rule, metric, results).rules[0].findings[0]
-        assert finding.passed == (finding.p_value <= 0.05) == (finding.smallest_margin <= rule.margin)
-        printed = float(re.search(r"smallest margin for which this is shown: (\S+?)(;|$)", finding.text)[1])
-        assert (printed <= rule.margin) == finding.passed
-        assert ("not shown" in finding.text) != finding.passed
-
-
-def test_the_smallest_margin_of_f1_is_where_the_normal_approximation_crosses_the_level():
+def test_p_of_f1_is_that_of_the_normal_approximation():
     rng = np.random.default_rng(5)
     gold = rng.random(400) < 0.5
     responses = {
@@ -155,12 +131,11 @@ def test_the_smallest_margin_of_f1_is_where_the_normal_approximation_crosses_the
     [(_, margin_test)], [sd] = evidence.margin_results.items(), evidence.spreads.values()
     [r] = results
     gain = r.difference if r.b == "base" else -r.difference
-    assert stats.norm.sf((gain + margin_test.smallest_margin) / sd) == pytest.approx(0.01, rel=1e-9)
     assert margin_test.p_value == pytest.approx(stats.norm.sf((gain + 0.3) / sd))
 
 
 @pytest.mark.parametrize("better", ["", ":better=lower"])
-def test_the_smallest_margin_of_shuffles_is_that_of_all_means_of_subsets(better):
+def test_p_of_shuffles_is_that_of_all_means_of_subsets(better):
     """Enumerated: p at a margin is the share of subsets S of units with sum over S of (d + margin) at most 0."""
     rng = np.random.default_rng(6)
     base, d = rng.integers(0, 50, 12) / 10, rng.integers(-9, 12, 12) / 10
@@ -174,8 +149,6 @@ def test_the_smallest_margin_of_shuffles_is_that_of_all_means_of_subsets(better)
     for margin in (0.3, 0.8, 1.5):
         margin_test = compute_margin_test(counts, NonInferior(margin, 0.05), f"mean{better}")
         assert margin_test.p_value == compute_p(margin)
-        smallest = next(m for m in np.linspace(0, 5, 501) if compute_p(m) <= 0.05)
-        assert margin_test.smallest_margin == pytest.approx(smallest, abs=0.05)  # the normal approximation
 
 
 def test_the_margin_that_an_equal_system_is_shown_within_has_its_power():

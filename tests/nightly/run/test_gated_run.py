@@ -86,7 +86,7 @@ def test_margins_of_0_1_scores_take_no_trials(folder):
     assert (status, text.count("(score test)")) == (0, 1), text
     assert len(read_tallies(folder / "plan.sqlite")) == 1  # the comparison alone, whose exact value is a binomial tail
     document = json.loads((folder / "gate.json").read_text())
-    assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in document["rules"]] == [True]
+    assert [rule["findings"][0]["p_value"] < 0.05 for rule in document["rules"]] == [True]
 
 
 @pytest.mark.slow
