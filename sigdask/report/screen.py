@@ -65,7 +65,7 @@ MAX_NOTES = 5
 MAX_LISTED = 20
 """Number of rows of the table of many test sets shown by default."""
 
-EXPLANATORY_KINDS: frozenset[str] = frozenset({"interval", "larger-of-two"})
+EXPLANATORY_KINDS: frozenset[str] = frozenset({"interval"})
 """Kinds of notes on all results that change no verdict. They are printed among the details."""
 
 ESSENTIAL_KINDS: frozenset[str] = frozenset(

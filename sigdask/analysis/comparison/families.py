@@ -6,9 +6,8 @@ difference, and by the number of sets that replicate the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import numpy as np
 import scipy
@@ -48,7 +47,6 @@ from sigdask.statistics.bounds import (
     enforce_step_down,
     estimate_trials_to_decide,
 )
-from sigdask.statistics.rounding import format_p
 from sigdask.text import format_count
 
 Adjusted = tuple[Floats, Floats, Floats]
@@ -193,8 +191,6 @@ def choose_adjustment(adjust: Adjust | None, comparisons: JoinedComparisons) -> 
     The default is max-T, or Holm if p is exact or scores are not made of sums. A single comparison needs none.
     """
     if adjust is not None:
-        if adjust not in get_args(Adjust):
-            raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
         return adjust
     if len(comparisons) < 2:
         return "none"
@@ -225,11 +221,15 @@ def build_adjustment(
             remedy=f"use {spell('adjust', 'holm')}",
         )
     adjustment = Adjustment(method)
-    if method == "tukey":
-        adjustment = add_trials(method, _build_relabelling(comparisons, alternative), comparisons)
-    elif is_shared:
-        members, rows = build_members(comparisons)
-        adjustment = add_trials(method, MaxTFamily(tuple(members), rows[:, None, :], SIDES[alternative]), comparisons)
+    if is_shared:
+        family: AnyFamily
+        if method == "tukey":
+            family = _build_relabelling(comparisons, alternative)
+        else:
+            members, rows = build_members(comparisons)
+            family = MaxTFamily(tuple(members), rows[:, None, :], SIDES[alternative])
+        family, job = _choose_trials(family, comparisons)
+        adjustment = Adjustment(method, family, job.n_trials, job)
     with_intervals = with_intervals and is_shared and len(comparisons) > 1
     test = EqualScoreTest.build(method, comparisons, alternative, with_intervals=with_intervals)
     return replace(adjustment, equal_scores=test, with_intervals=with_intervals)
@@ -245,13 +245,12 @@ def describe_non_sums(comparisons: JoinedComparisons) -> str | None:
     return f"{comparisons.describe(k).rpartition(' by ')[2]} is {panels[panel[k]].kind}"
 
 
-def add_trials(method: Adjust, family: AnyFamily, comparisons: JoinedComparisons) -> Adjustment:
-    """Return an adjustment that counts all arrangements of a family if these are few enough, else trials."""
+def _choose_trials(family: AnyFamily, comparisons: JoinedComparisons) -> tuple[AnyFamily, Job]:
+    """Return a family and the job that counts all its arrangements if these are few enough, else trials."""
     n_trials = int(comparisons.get_column("n_trials").max())
     if family.can_enumerate and comparisons.methods != {"randomization"}:
         family, n_trials = family.build_enumeration(), family.n_arrangements
-    label = f"the family of {family.shape[0]} comparisons"
-    return Adjustment(method, family, n_trials, Job(family, n_trials, label=label))
+    return family, Job(family, n_trials, label=f"the family of {family.shape[0]} comparisons")
 
 
 def build_members(comparisons: JoinedComparisons) -> tuple[list[FamilyMember], Integers]:
@@ -310,10 +309,15 @@ class AcrossSets:
     job: Job
     equal_scores: EqualScoreTest
 
+    @property
+    def jobs(self) -> list[Job]:
+        """The jobs to count: trials of the family, and resamples."""
+        return [job for job in (self.job, self.equal_scores.job) if job is not None]
+
     def build_results(
-        self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats
-    ) -> tuple[ResultAcrossSets, ...]:
-        """Return the result of each pair over all sets.
+        self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats, errors: Floats
+    ) -> list[ResultAcrossSets]:
+        """Return the result of each pair over all sets, with a t interval of its mean difference.
 
         Parameters
         ----------
@@ -323,6 +327,8 @@ class AcrossSets:
             The comparisons, with the level of replication.
         p_greater, p_less : float64 array, shape (n_comparisons,)
             Their p-values in each direction.
+        errors : float64 array, shape (n_comparisons,)
+            Jackknife standard errors of their differences.
         """
         tally = tallies[self.job]
         tail = TAILS.index(table.alternative[0])
@@ -333,7 +339,8 @@ class AcrossSets:
         level = table.alpha / 2 if self.family.side == 0 else table.alpha
         greater, less = (count_replicated(side[self.members], level) for side in (p_greater, p_less))
         differences, n_sets = table.difference[self.members].tolist(), self.members.shape[1]
-        return tuple(
+        intervals = self._compute_intervals(table, errors)
+        return [
             ResultAcrossSets(
                 a=table.a[k],
                 b=table.b[k],
@@ -351,10 +358,21 @@ class AcrossSets:
                 less_in=int(less[0][h]),
                 p_less=float(less[1][h]),
                 equal_scores=equal_scores[h],
-                interval=None,
+                interval=intervals[h],
             )
             for h, k in enumerate(self.members[:, 0].tolist())
-        )
+        ]
+
+    def _compute_intervals(self, table: Table, errors: Floats) -> list[tuple[float, float] | None]:
+        """Return t intervals of the mean differences, by Satterthwaite's degrees of freedom; None without spread."""
+        variances = (errors[self.members] / self.members.shape[1]) ** 2
+        total = variances.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df = total**2 / (variances**2 / (table.n_units[self.members] - 1)).sum(axis=1)
+        reach = scipy.special.stdtrit(df, 1 - table.alpha / 2) * np.sqrt(total)
+        middle = table.difference[self.members].mean(axis=1)
+        ends = np.column_stack([middle - reach, middle + reach]).tolist()
+        return [(low, high) if low < high < np.inf else None for low, high in ends]
 
 
 def build_across_sets(comparisons: JoinedComparisons) -> AcrossSets:
@@ -367,12 +385,9 @@ def build_across_sets(comparisons: JoinedComparisons) -> AcrossSets:
     members, rows = build_members(comparisons)
     member_table = np.stack(group_rows(hypothesis))  # (n_hypotheses, n_sets)
     weighted = tuple(replace(member, weight=1 / member_table.shape[1]) for member in members)
-    adjustment = add_trials("max-t", MaxTFamily(weighted, rows[member_table], SIDES[alternative]), comparisons)
-    assert isinstance(adjustment.family, MaxTFamily)
-    label = f"{len(member_table)} comparisons over all sets"
-    job = Job(adjustment.family, adjustment.n_trials, label=label)
-    test = EqualScoreTest.build_across(comparisons, member_table, alternative)
-    return AcrossSets(adjustment.family, member_table, job, test)
+    family, job = _choose_trials(MaxTFamily(weighted, rows[member_table], SIDES[alternative]), comparisons)
+    assert isinstance(family, MaxTFamily)
+    return AcrossSets(family, member_table, job, EqualScoreTest.build_across(comparisons, member_table, alternative))
 
 
 def _check_pairs(comparisons: JoinedComparisons, hypothesis: Integers) -> None:
@@ -393,55 +408,22 @@ def _check_pairs(comparisons: JoinedComparisons, hypothesis: Integers) -> None:
             )
 
 
-def add_intervals(
-    across: AcrossSets, results: Sequence[ResultAcrossSets], table: Table, errors: Floats
-) -> Iterator[ResultAcrossSets]:
-    """Yield the results over all sets with t intervals of the mean difference, by Satterthwaite's degrees of freedom.
-
-    Parameters
-    ----------
-    across : AcrossSets
-        The tests of the results.
-    results : sequence of ResultAcrossSets
-        The results.
-    table : Table
-        The comparisons in each set.
-    errors : float64 array, shape (n_comparisons,)
-        Jackknife standard error of the difference in each set.
-    """
-    for result, members in zip(results, across.members, strict=True):
-        variances = (errors[members] / len(members)) ** 2
-        total = variances.sum()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            df = total**2 / (variances**2 / (table.n_units[members] - 1)).sum()
-        reach = float(scipy.special.stdtrit(df, 1 - table.alpha / 2) * np.sqrt(total))
-        has_interval = np.isfinite(reach) and reach > 0
-        yield result.replace(interval=(result.difference - reach, result.difference + reach) if has_interval else None)
-
-
 FEW_UNITS = 20
 
 TUKEY_CAVEAT = (
     "Tukey's HSD tests that all systems are exchangeable: systems of equal means and unequal variances are "
     "declared different too often (in simulations 9 to 16 % instead of 5 %); {adjust=max-t} does not have this problem"
 )
-TUKEY_P = (
-    "the verdict uses the larger of Tukey's p (the published method) and the unadjusted p; in {n:,} of {of:,} "
-    "comparisons the unadjusted p is larger, such as {a} and {b}: Tukey's p = {tukey}, unadjusted p = {alone}"
-)
-
 
 PERMUTED = {
-    "scores": (0.040, 0.130, "scores of single segments are swapped as if a metric's errors on them were independent",
-               "To swap whole systems, add {permute=systems} (in compare {unit=system})"),
-    "segments": (0.020, 0.130, "segments are swapped as if a metric's errors on them were independent",
-                 "To swap whole systems, add {permute=systems} (in compare {unit=system})"),
-    "pairs": (0.220, 0.310, "decisions on pairs are swapped as if pairs of one segment and system were independent",
-              "{permute=scores} assumes less"),
-}  # fmt: skip
-"""For each unit of permutation of `meta`: the sizes of acc-eq at level 0.05 in `benchmarks.meta` (independent errors,
-system effects), its assumption, and the alternatives.
-"""
+    "scores": "scores of single segments are swapped as if a metric's errors on them were independent. "
+    "To swap whole systems, add {permute=systems} (in compare {unit=system})",
+    "segments": "segments are swapped as if a metric's errors on them were independent. "
+    "To swap whole systems, add {permute=systems} (in compare {unit=system})",
+    "pairs": "decisions on pairs are swapped as if pairs of one segment and system were independent. "
+    "{permute=scores} assumes less",
+}
+"""For each unit of permutation of `meta`, its assumption and the alternatives."""
 
 
 def note_permutation(metric: object, unit: str) -> Note | None:
@@ -449,79 +431,58 @@ def note_permutation(metric: object, unit: str) -> Note | None:
     if not isinstance(metric, BoundAgreement):
         return None
     swapped = "pairs" if metric.swaps_pairs else {"item": "scores", "segment": "segments"}.get(unit, "")
-    if not swapped:
-        return None
-    size, with_effects, assumed, remedy = PERMUTED[swapped]
-    text = (
-        f"{assumed}. In a simulation with 15 systems, 100 segments and acc-eq, the test at 0.05 called "
-        f"{100 * size:.0f} % of equally good metrics different, and {100 * with_effects:.0f} % if a metric errs alike "
-        "on all segments of a system. "
-        f"{spell_in(remedy)}"
-    )
-    return Note("permutation", text, {"swapped": swapped, "size": size, "size_system_effects": with_effects})
+    return Note("permutation", spell_in(PERMUTED[swapped]), {"swapped": swapped}) if swapped else None
 
 
-def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
-    """Return notes on what weakens the verdicts of comparisons judged together, with remedies."""
-    return [
-        note
-        for check in (_check_trials, _check_units, _check_undecided, _check_method, _check_intervals)
-        for note in check(adjustment, table)
-    ]
+def list_caveats(adjustment: Adjustment, table: Table) -> Iterator[Note]:
+    """Yield notes on what weakens the verdicts of comparisons judged together, with remedies."""
+    yield from _check_trials(adjustment, table)
+    yield from _check_units(adjustment, table)
+    yield from _check_undecided(adjustment, table)
+    if adjustment.method == "tukey":
+        yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
+    yield from _check_intervals(table)
 
 
-def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    alpha = table.alpha
-    sampled = table.n_trials[~table.is_exact & (table.n_trials > 0)]
-    if adjustment.method in P_VALUE_ADJUSTMENTS and len(sampled):
-        needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
-        if (min_trials := int(sampled.min())) < needed:
-            text = (
-                f"with {format_count(min_trials, 'trial')}, none of {len(table):,} p-values can be as small as "
-                f"{alpha:g} after {adjustment.method}; at least {needed} are needed ({spell('trials', needed)})"
-            )
-            yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
-        return
-    needed = compute_trials_needed(1, alpha)
-    counted = [int(sampled.max())] if len(sampled) else []
-    if adjustment.family is not None and not adjustment.family.enumerated and adjustment.n_trials > 0:
-        counted.append(adjustment.n_trials)
+def _check_trials(adjustment: Adjustment, table: Table) -> Iterator[Note]:
+    """Yield a note if all p are above alpha with so few trials."""
+    alpha, method = table.alpha, adjustment.method
+    counted = table.n_trials[~table.is_exact & (table.n_trials > 0)].tolist()
+    if adjustment.family is not None and not adjustment.family.enumerated:
+        counted += [adjustment.n_trials] * (adjustment.n_trials > 0)
+    needed = compute_trials_needed(compute_penalty(method, len(table)), alpha)
     if counted and (n_trials := min(counted)) < needed:
+        after = f" after {method}" if method in P_VALUE_ADJUSTMENTS else ""
         text = (
-            f"with {format_count(n_trials, 'trial')}, p cannot be as small as {alpha:g}; at least {needed} are needed "
-            f"({spell('trials', needed)})"
+            f"with {format_count(n_trials, 'trial')}, p cannot be as small as {alpha:g}{after}; at least {needed} are "
+            f"needed ({spell('trials', needed)})"
         )
         yield Note("few-trials", text, {"n_trials": n_trials, "needed": needed, "alpha": alpha})
 
 
-def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
+def _check_units(adjustment: Adjustment, table: Table) -> Iterator[Note]:
     """Yield a note for each kind of unit with few units in some comparisons, and the number that cannot reach alpha."""
-    alpha = table.alpha
-    if not ((table.n_units > 0) & (table.n_units < FEW_UNITS)).any():
+    alpha, method, n_units = table.alpha, adjustment.method, table.n_units
+    is_few = (n_units > 0) & (n_units < FEW_UNITS)
+    if not is_few.any():
         return
-    two_sided = np.array([side == "two-sided" for side in table.alternative.values])[table.alternative.codes]
-    min_p = np.minimum(2.0 ** (two_sided - table.n_units.astype(np.float64)), 1.0)
-    reachable_p = P_VALUE_ADJUSTMENTS[adjustment.method](min_p) if adjustment.method in P_VALUE_ADJUSTMENTS else min_p
-    for code in np.argsort(np.array(table.unit.values, object), kind="stable").tolist():
-        unit = table.unit.values[code]
-        is_few = (table.unit.codes == code) & (table.n_units > 0) & (table.n_units < FEW_UNITS)
-        n_few = int(np.count_nonzero(is_few))
-        if not n_few:
+    min_p = np.minimum(2.0 ** ((table.alternative[0] == "two-sided") - n_units.astype(np.float64)), 1.0)
+    is_hopeless = (P_VALUE_ADJUSTMENTS[method](min_p) if method in P_VALUE_ADJUSTMENTS else min_p) > alpha
+    for unit in sorted({*table.unit.values}):
+        few = np.flatnonzero(is_few & table.unit.find(unit.__eq__))
+        if not len(few):
             continue
-        low, high = int(table.n_units[is_few].min()), int(table.n_units[is_few].max())
-        n_hopeless = int(np.count_nonzero(is_few & (reachable_p > alpha)))
+        low, high, n_hopeless = int(n_units[few].min()), int(n_units[few].max()), int(is_hopeless[few].sum())
         reach = ""
         if n_hopeless:
             finer = "" if unit == "item" else f", or choose a finer {spell('unit')} if its units are independent"
-            method_text = "" if adjustment.method == "none" else f" after {adjustment.method}"
-            reach = (
-                f". p cannot be as small as {alpha:g}{method_text}{_format_share(n_hopeless, n_few)}. Use more "
-                f"units{finer}"
-            )
+            after = "" if method == "none" else f" after {method}"
+            share = _format_share(n_hopeless, len(few))
+            reach = f". p cannot be as small as {alpha:g}{after}{share}. Use more units{finer}"
         number = format_count(low, "unit") if low == high else f"{low} to {high} units"
-        text = f"only {number} ({unit}){_format_share(n_few, len(table))}, so the test has little power{reach}"
+        text = f"only {number} ({unit}){_format_share(len(few), len(table))}, so the test has little power{reach}"
         numbers: dict[str, NoteValue] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
-        numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(table)}
+        numbers |= {"n_comparisons": len(few), "n_unreachable": n_hopeless, "of": len(table)}
         yield Note("few-units", text, numbers)
 
 
@@ -529,7 +490,7 @@ def _format_share(n: int, total: int) -> str:
     return "" if n == total else f" in {n:,} of {format_count(total, 'comparison')}"
 
 
-def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
+def _check_undecided(adjustment: Adjustment, table: Table) -> Iterator[Note]:
     """Yield a note on how many verdicts another seed could change; enumerated families have none."""
     if adjustment.family is not None and (adjustment.family.enumerated or adjustment.n_trials == 0):
         return
@@ -550,13 +511,7 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
         yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
 
 
-def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    if adjustment.method == "tukey":
-        yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
-        yield from _check_tukey_p(table)
-
-
-def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
+def _check_intervals(table: Table) -> Iterator[Note]:
     """Yield a note if comparisons lack the requested kind of interval, or if their interval has no bounds."""
     for reason, words, remedy in (
         (NO_MEAN, "no interval", f"{spell('interval', 'auto')} chooses one that fits"),
@@ -565,15 +520,3 @@ def _check_intervals(_adjustment: Adjustment, table: Table) -> Iterable[Note]:
         if n := int(np.count_nonzero(table["interval.why"].find(reason.__eq__))):
             text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"
             yield Note("interval", text, {"n_comparisons": n, "of": len(table)})
-
-
-def _check_tukey_p(table: Table) -> Iterable[Note]:
-    """Yield a note if some Tukey p-values are smaller than the unadjusted p-values, which verdicts then use."""
-    tukey, unadjusted = table["p_adjusted_by.tukey"], table.p_value
-    smaller = np.flatnonzero(tukey < unadjusted)
-    if len(smaller):
-        row = int(smaller[np.argmax(unadjusted[smaller] - tukey[smaller])])
-        p_tukey, p_alone = (format_p(float(p[row]), table.alpha) for p in (tukey, unadjusted))
-        values = {"a": table.a[row], "b": table.b[row], "tukey": p_tukey, "alone": p_alone}
-        text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
-        yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from sigdask.analysis.comparison.families import (
     ONE_SET,
     AcrossSets,
     Adjustment,
-    add_intervals,
     build_across_sets,
     build_adjustment,
     list_caveats,
@@ -236,13 +235,13 @@ class Study:
         """The comparisons' counts, in the order of the jobs."""
         by_set = ([part for unit in analysis.by_unit for part in unit.cells] for analysis in self.analyses)
         families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
-        further = [job for entry in self.across for job in (entry.job, entry.equal_scores.job)]
+        further = [job for entry in self.across for job in entry.jobs]
         margins = [job for entry in self.analyses for _, tests in entry.margins for job in tests.jobs]
         intervals = (entry.intervals.cells if entry.intervals else [] for entry in self.analyses)
         return [
             *join_cells(by_set, self._sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families),
-            *(CountedCells.from_whole(job, NO_ROWS) for job in further if job is not None),
+            *(CountedCells.from_whole(job, NO_ROWS) for job in further),
             *join_cells(intervals, self._sizes),
             *(CountedCells.from_whole(job, NO_ROWS) for job in margins),
         ]
@@ -311,11 +310,8 @@ class Study:
         joined = JoinedComparisons.from_sets(*sets)
         p_greater, p_less = (judge_counts(joined, tallies, side)[0] for side in ("greater", "less"))
         errors = np.concatenate([compute_scores_and_errors(comparisons)[1] for comparisons in sets])
-        by_metric = [
-            add_intervals(across, across.build_results(tallies, table, p_greater, p_less), table, errors)
-            for across in self.across
-        ]
-        return tuple(verdict for verdicts in by_metric for verdict in verdicts)
+        found = (across.build_results(tallies, table, p_greater, p_less, errors) for across in self.across)
+        return tuple(chain.from_iterable(found))
 
 
 def judge_studies(
