@@ -213,9 +213,6 @@ PROBE_OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 """Options of the call that only finds the data."""
 
-MetricKey = tuple[str, str, tuple[str, str] | None]
-"""Unit, metric and subset."""
-
 Match = tuple[RecordedResult, tuple[str, str]]
 """A recorded result, and the names of its two systems in the current data."""
 
@@ -293,10 +290,7 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
             remedy="use the version that wrote it",
         )
     options = recorded.options
-    current = _CurrentData.from_counts(recorded.results, counts, compare)
-    pairs = [(entry, current.find_pair(entry)) for entry in recorded.results]
-    changed = [f"{entry.label}: {current.describe_change(entry)}" for entry, pair in pairs if pair is None]
-    matches = [(entry, pair) for entry, pair in pairs if pair is not None]
+    matches, changed = _find_pairs(recorded.results, counts, compare)
     comparison = FieldComparison(is_same_version={signature.version for signature in signatures} == {get_version()})
     repeated: list[RepeatedResult] = []
     differences: tuple[str, ...] = ()
@@ -316,85 +310,58 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
     reasons: dict[str, tuple[str, ...]] = {}
     for name, reason in comparison.not_compared.items():
         reasons[reason] = (*reasons.get(reason, ()), name)
-    notes = _iter_notes(recorded.results, repeated)
+    notes = dict.fromkeys(_iter_notes(recorded.results, repeated))
     return ReproduceOutcome(tuple(repeated), tuple(changed), differences, reasons, tuple(notes))
 
 
-def _get_metric_key(signature: Signature) -> MetricKey:
-    return signature.unit, signature.metric, signature.subset
+def _find_pairs(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> tuple[list[Match], list[str]]:
+    """Return the results whose data the current files have, and messages on how the others have changed.
 
-
-@dataclass(frozen=True, slots=True)
-class _CurrentData:
-    """Digests of the current data, by which the systems of recorded results are found.
-
-    Attributes
-    ----------
-    pairs : dict of (place, units, a, b) to list of (str, str)
-        Names of the systems, in this order; several pairs if systems have equal data.
-    systems : dict of place to dict of str to str
-        Digest of each system, by name; that of one of its pairs if the system lacks items.
-    units : dict of str to (str, int)
-        Digest of the ids and number of units, by kind of swapped unit.
+    Systems are found by the digests of their data. Those with equal data are distinguished by their recorded names.
     """
+    metrics_of: dict[tuple[str, str | None], dict[str, None]] = {}
+    for entry in recorded:
+        metrics_of.setdefault((entry.signature.unit, entry.signature.by), {})[entry.signature.metric] = None
+    pairs: dict[Any, list[tuple[str, str]]] = {}
+    systems: dict[Any, dict[str, str]] = {}
+    for (unit, by), metrics in metrics_of.items():
+        for result in compare(counts, metrics=[*metrics], unit=unit, by=by, **PROBE_OPTIONS):
+            signature = _parse_signature(result)
+            key, data = _get_key(signature), signature.data
+            pairs.setdefault((key, data.a, data.b), []).append((result.a, result.b))
+            pairs.setdefault((key, data.b, data.a), []).append((result.b, result.a))
+            systems.setdefault(key, {}).update({result.a: data.a, result.b: data.b})
+    matches, changed = [], []
+    for entry in recorded:
+        key, data = _get_key(entry.signature), entry.signature.data
+        if found := pairs.get((key, data.a, data.b)):
+            matches.append((entry, entry.names if entry.names in found else found[0]))
+        else:
+            changed.append(f"{entry.label}: {_describe_change(entry, systems.get(key))}")
+    return matches, changed
 
-    pairs: dict[tuple[MetricKey, str, str, str], list[tuple[str, str]]] = field(default_factory=dict)
-    systems: dict[MetricKey, dict[str, str]] = field(default_factory=dict)
-    units: dict[str, tuple[str, int]] = field(default_factory=dict)
 
-    @staticmethod
-    def from_counts(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> _CurrentData:
-        """Return the digests of the data under each metric, unit and column that the recorded signatures name."""
-        current = _CurrentData()
-        metrics_of: dict[tuple[str, str | None], dict[str, None]] = {}
-        for entry in recorded:
-            signature = entry.signature
-            key = signature.unit, signature.subset and signature.subset[0]
-            metrics_of.setdefault(key, {})[signature.metric] = None
-        for (unit, by), metrics in metrics_of.items():
-            for result in compare(counts, metrics=[*metrics], unit=unit, by=by, **PROBE_OPTIONS):
-                current.add(result)
-        return current
+def _get_key(signature: Signature) -> tuple[Any, ...]:
+    """Return what tells on which units, under which metric and on which subset systems are compared."""
+    return signature.unit, signature.data.units, signature.metric, signature.subset
 
-    def add(self, result: Result) -> None:
-        """Add the digests in the signature of one result."""
-        signature = _parse_signature(result)
-        key, data = _get_metric_key(signature), signature.data
-        self.pairs.setdefault((key, data.units, data.a, data.b), []).append((result.a, result.b))
-        self.pairs.setdefault((key, data.units, data.b, data.a), []).append((result.b, result.a))
-        self.systems.setdefault(key, {}).update({result.a: data.a, result.b: data.b})
-        self.units[signature.unit] = data.units, result.n_units
 
-    def find_pair(self, entry: RecordedResult) -> tuple[str, str] | None:
-        """Return the names of the two systems of a result, or None if the current data do not have them.
-
-        Systems with equal data are distinguished by their recorded names.
-        """
-        data = entry.signature.data
-        pairs = self.pairs.get((_get_metric_key(entry.signature), data.units, data.a, data.b), [])
-        return entry.names if entry.names in pairs else next(iter(pairs), None)
-
-    def describe_change(self, entry: RecordedResult) -> str:
-        """Return a message on how the current data differ from those of a recorded result."""
-        signature = entry.signature
-        units, n_units = self.units[signature.unit]
-        if units != signature.data.units:
-            before = entry.values.get("n_units", n_units)
-            instead = f" instead of {before:,}" if before != n_units else ""
-            return f"the ids of the {signature.unit}s differ from those of the signature ({n_units:,}{instead})"
-        digests = self.systems.get(_get_metric_key(signature))
-        if digests is None:
-            return "these files do not have this subset"
-        sides = zip("AB", entry.names, (signature.data.a, signature.data.b), strict=True)
-        absent = [
-            f"no system has the data of {name or side} (digest {digest})"
-            for side, name, digest in sides
-            if digest not in digests.values()
-        ]
-        if len(absent) == len(entry.names):
-            absent.append("since both differ, the gold standard or the reading options may differ as well")
-        found = format_list([f"{name} ({digest})" for name, digest in digests.items()], 5)
-        return f"{'; '.join(absent)}; digests found: {found}" if absent else "both systems exist, but on other items"
+def _describe_change(entry: RecordedResult, digests: Mapping[str, str] | None) -> str:
+    """Return a message on how the current data, with these digests by system, differ from a recorded result."""
+    signature = entry.signature
+    if digests is None:
+        subset = " of this subset" if signature.subset else ""
+        return f"the ids of the {signature.unit}s{subset} differ from those of the signature"
+    sides = zip("AB", entry.names, (signature.data.a, signature.data.b), strict=True)
+    absent = [
+        f"no system has the data of {name or side} (digest {digest})"
+        for side, name, digest in sides
+        if digest not in digests.values()
+    ]
+    if len(absent) == len(entry.names):
+        absent.append("since both differ, the gold standard or the reading options may differ as well")
+    found = format_list([f"{name} ({digest})" for name, digest in digests.items()], 5)
+    return f"{'; '.join(absent)}; digests found: {found}" if absent else "both systems exist, but on other items"
 
 
 OTHER_VERSION = "another version of sigdask wrote them"
@@ -465,30 +432,26 @@ def _compare_results(
     """Compare recorded results with those that were computed again."""
     rows = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): k for k, r in enumerate(results)}
     numbers = [rows[entry.signature.metric, entry.signature.subset, *pair] for entry, pair in matches]
-    table = results.table.take(np.array(numbers))
-    lines = json.loads(f"[{','.join(iter_json_lines(table))}]")
-    repeated = []
-    for (entry, _), number, current in zip(matches, numbers, lines, strict=True):
-        new = _parse_signature(results[number])
-        differences = tuple(_compare_result(entry, new, current, comparison)) if entry.values else ()
-        repeated.append(RepeatedResult(entry, results[number], differences))
-    return repeated
+    lines = json.loads(f"[{','.join(iter_json_lines(results.table.take(np.array(numbers))))}]")
+    return [
+        RepeatedResult(entry, results[k], tuple(_compare_result(entry, row, comparison)) if entry.values else ())
+        for (entry, _), k, row in zip(matches, numbers, lines, strict=True)
+    ]
 
 
-def _compare_result(
-    entry: RecordedResult, new: Signature, current: Mapping[str, Any], comparison: FieldComparison
-) -> Iterator[str]:
+def _compare_result(entry: RecordedResult, current: dict[str, Any], comparison: FieldComparison) -> Iterator[str]:
     """Yield the recorded fields of a result that differ from the current ones."""
-    options = [dict(signature.options) for signature in (entry.signature, new)]
-    changed: dict[str, Any] = {}
-    if any(options[0].get(key) != options[1].get(key) for key in ("version", "code")):
-        comparison.skip("signature", OTHER_SCORER)
-        options, changed = [{}, {}], {"signature": None}
-    before, now = (
-        {**row, **changed, "test_signature": vars(signature) | {"options": own}}
-        for row, signature, own in zip((entry.values, current), (entry.signature, new), options, strict=True)
-    )
-    yield from comparison.iter_differences(*_align_notes(before, now, comparison))
+    before, now = _align_notes(entry.values, current, comparison)
+    scorers = [dict(Signature.parse(row["test_signature"]).options) for row in (before, now)]
+    if not comparison.is_same_version:
+        comparison.skip("test_signature.version", OTHER_VERSION)
+        for row in (before, now):
+            row["test_signature"] = row["test_signature"].rpartition("|v:")[0]
+    if any(scorers[0].get(key) != scorers[1].get(key) for key in ("version", "code")):
+        for name in ("signature", "test_signature"):
+            comparison.skip(name, OTHER_SCORER)
+            before[name] = now[name] = None
+    yield from comparison.iter_differences(before, now)
 
 
 UNDETERMINED_NOTES = {
@@ -518,6 +481,8 @@ def _align_notes(
 DOCUMENT_UNDETERMINED = dict.fromkeys(("plan", "run", "changes", "gate"), "the run of a plan")
 """Keys of the JSON that the results do not determine, with the reason."""
 
+OF_ALL_SETS = "of all test sets of the plan together"
+
 
 def _compare_document(
     recorded: RecordedResults, results: ComparisonResults, comparison: FieldComparison
@@ -527,7 +492,7 @@ def _compare_document(
     document, current = _align_notes(recorded.document, results.around(), comparison)
     del current["results"]
     if recorded.other_sets or "plan" in document:
-        skipped |= dict.fromkeys(("notes", "warnings", "together"), "of all test sets of the plan together")
+        skipped |= dict.fromkeys(("notes", "warnings", "together"), OF_ALL_SETS)
     for name in ("results", "rankings", "families", "options_by_set") if recorded.other_sets else ():
         comparison.skip(f"{name} of other test sets", "--name chooses another")
     document["rankings"] = [row for row in document["rankings"] if row["test_set"] not in recorded.other_sets]
@@ -535,9 +500,8 @@ def _compare_document(
         current["options"]["together"] = recorded.options["together"]  # of all test sets together
     for name, by_set in (("family", "families"), ("options", "options_by_set")):
         if by_set in document:
-            values = document[by_set] | {recorded.test_sets[0]: current[name]}
-            is_shared = all(value == current[name] for value in values.values())
-            current |= {by_set: values, name: current[name] if is_shared else None}
+            comparison.skip(name, OF_ALL_SETS)
+            document[name] = document.pop(by_set).get(recorded.test_sets[0])
     for name in skipped.keys() & document.keys():
         comparison.skip(name, skipped[name])
     before, now = ({key: side[key] for key in side if key not in skipped} for side in (document, current))
@@ -546,18 +510,15 @@ def _compare_document(
 
 def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedResult]) -> Iterator[str]:
     """Yield notes on changes of the program's version, of scorers, and of the user's own code."""
-    for version in dict.fromkeys(entry.signature.version for entry in recorded):
-        if version != get_version():
-            yield f"found by sigdask {version}; this is sigdask {get_version()}"
+    for entry in recorded:
+        if entry.signature.version != get_version():
+            yield f"found by sigdask {entry.signature.version}; this is sigdask {get_version()}"
     if any(entry.signature.adjust and not entry.values for entry in recorded):
         yield "its adjusted p needs the whole family: reproduce a file of results instead"
-    pairs = [(entry.recorded.signature, _parse_signature(entry.result)) for entry in repeated]
-    yield from dict.fromkeys(
-        f"{old.metric}: {key} was {dict(old.options).get(key, 'none')}, is {dict(new.options).get(key, 'none')}"
-        for old, new in pairs
-        for key in dict(old.options + new.options)
-        if dict(old.options).get(key) != dict(new.options).get(key)
-    )
+    for again in repeated:
+        old, new = (dict(s.options) for s in (again.recorded.signature, _parse_signature(again.result)))
+        changed = [key for key in old | new if old.get(key) != new.get(key)]
+        yield from (f"{again.result.metric}: {k} was {old.get(k, 'none')}, is {new.get(k, 'none')}" for k in changed)
 
 
 def _parse_signature(result: Result) -> Signature:

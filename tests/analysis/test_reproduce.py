@@ -68,7 +68,7 @@ def test_other_data_are_named_before_anything_is_counted(folder):
     (folder / "less.tsv").write_text("".join(text.splitlines(keepends=True)[:-1]))
     result = call_sigdask("reproduce", "r.json", "less.tsv", "-q", cwd=folder)
     assert result.returncode == 1
-    assert "the ids of the items differ from those of the signature (159 instead of 160)" in result.stdout
+    assert "the ids of the items differ from those of the signature" in result.stdout
 
 
 def test_systems_that_are_renamed_or_exchanged_are_not_the_same(folder):
