@@ -8,31 +8,30 @@ integers. Other metrics are scored by their own form.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import metrics as metric_registry
-from sigdask.analysis.comparison.pairs import AnyMetric
+from sigdask.analysis.comparison.pairs import AnyMetric, CompareSpec, bind_metric
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats, Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
 from sigdask.interface import spell, spell_in
-from sigdask.metrics.base import AnyBound, BoundMetric, Metric
+from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Form, Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
 from sigdask.options import AdjustTests, IndependenceOptions, fill_options
 from sigdask.randomization.panels.permuted import AgreementScore, PermutedPanel
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS, SwapUnits
 from sigdask.randomization.slabs import Job
-from sigdask.randomization.stream import SCHEME, Key
+from sigdask.randomization.stream import SCHEME
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
@@ -333,85 +332,36 @@ def compute_exact_p(
     return ExactP(record, int(p * n), n)
 
 
-@dataclass(frozen=True, eq=False)
-class Labellings:
-    """The labellings of one test set, and the reference labelling with which they are compared.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the labellings.
-    labels : tuple of str
-        All labels, to which codes refer.
-    key : tuple of int
-        Key of the stream.
-    starts : int64 array, shape (n_strata + 1,)
-        First item of each stratum, and the number of items.
-    reference : int32 array, shape (n_items,)
-        Labels with which they are compared, in canonical order within each stratum.
-    predicted : int32 array, shape (n_systems, n_items)
-        Labels of each labelling.
-    """
-
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
-    key: Key
-    starts: Integers
-    reference: NDArray[np.int32]
-    predicted: NDArray[np.int32]
-
-    @staticmethod
-    def from_counts(counts: Counts, seed: int, within: str | None = None) -> Labellings:
-        """Return the labellings of a test set, ordered by stratum; each value of the column `within` is a stratum."""
-        fields = counts.fields
-        if not isinstance(fields, LabelFields) or counts.replicates:
-            found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
-            raise InputError(
-                f"independence needs two labellings with one label per item, without replicates; found {found_fields}"
-            )
-        units = SwapUnits.from_counts(counts.with_unit("item"), seed)
-        strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
-        order = np.lexsort((units.index, strata))
-        sizes = np.bincount(strata)
-        return Labellings(
-            names=counts.systems,
-            labels=fields.labels,
-            key=units.key,
-            starts=np.concatenate([[0], np.cumsum(sizes[sizes > 0])]),
-            reference=np.ascontiguousarray(fields.gold[order, 0]),
-            predicted=np.ascontiguousarray(fields.predicted[order].T),
+def build_panel(counts: Counts, seed: int, within: str | None = None) -> PermutedPanel:
+    """Return the labellings of a test set, not scored yet; each value of the column `within` is a stratum."""
+    fields = counts.fields
+    if not isinstance(fields, LabelFields) or counts.replicates:
+        found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
+        raise InputError(
+            f"independence needs two labellings with one label per item, without replicates; found {found_fields}"
         )
+    units = SwapUnits.from_counts(counts.with_unit("item"), seed)
+    strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
+    order, sizes = np.lexsort((units.index, strata)), np.bincount(strata)
+    return PermutedPanel(
+        key=units.key,
+        starts=np.concatenate([[0], np.cumsum(sizes[sizes > 0])]),
+        meant=np.ascontiguousarray(fields.gold[order, 0]),
+        given=np.ascontiguousarray(fields.predicted[order].T),
+        scores=(),
+    )
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.reference)
 
-    @property
-    def n_strata(self) -> int:
-        """Number of strata, the groups of items within which labels are permuted."""
-        return len(self.starts) - 1
-
-    @cached_property
-    def stratum(self) -> Integers:
-        """The stratum of each item."""
-        return np.repeat(np.arange(self.n_strata), np.diff(self.starts))
-
-    def count_margins(self, system: int) -> list[LabelMargins]:
-        """Return the number of times that each label occurs in a labelling and in the reference, for each stratum."""
-        predicted, reference = self._count_by_stratum(self.predicted[system]), self._count_by_stratum(self.reference)
-        sizes = np.diff(self.starts).tolist()
-        return [LabelMargins(*own) for own in zip(sizes, map(tuple, predicted), map(tuple, reference), strict=True)]
-
-    def count_agreements(self, system: int) -> list[int]:
-        """Return, for each label, the number of items to which both a labelling and the reference give it."""
-        agreed_labels = self.reference[self.predicted[system] == self.reference]
-        return list(np.bincount(agreed_labels, minlength=len(self.labels)).tolist())
-
-    def _count_by_stratum(self, codes: NDArray[np.int32]) -> list[list[int]]:
-        n = len(self.labels)
-        counts = np.bincount(self.stratum * n + codes, minlength=self.n_strata * n)
-        return list(counts.reshape(-1, n).tolist())
+def count_labels(panel: PermutedPanel, system: int, n_labels: int) -> tuple[list[LabelMargins], list[int]]:
+    """Return, by stratum, how often a labelling and the reference give each label; and on how many items both do."""
+    given, meant = panel.given[system], panel.meant
+    strata = [
+        LabelMargins(
+            stop - start, *(tuple(np.bincount(x[start:stop], minlength=n_labels).tolist()) for x in (given, meant))
+        )
+        for start, stop in pairwise(panel.starts.tolist())
+    ]
+    return strata, np.bincount(meant[given == meant], minlength=n_labels).tolist()
 
 
 def compute_independence(
@@ -428,60 +378,59 @@ def compute_independence(
     settings = fill_options(IndependenceOptions, options)
     if not metrics:
         raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
-    labellings = Labellings.from_counts(counts, settings["seed"], within)
-    bound = [_bind_metric(metric, counts) for metric in ([metrics] if isinstance(metrics, str) else metrics)]
-    scores, exact = _score_all(labellings, bound, settings)
+    spec = CompareSpec([metrics] if isinstance(metrics, str) else metrics)
+    panel = build_panel(counts, settings["seed"], within)
+    bound = [bind_metric(metric, counts) for metric in spec.find_metrics(counts)]
+    scores, exact = _score_all(counts, panel, bound, settings)
     tests = [*np.ndindex(len(scores), len(bound))]
     sampled = [test for test in tests if settings["method"] in {"both", "randomization"} or test not in exact]
-    agreeing = tuple(tuple(score.agreeing for score in row) for row in scores)
-    panel = PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, agreeing)
+    panel = replace(panel, scores=tuple(tuple(score.agreeing for score in row) for row in scores))
     n_trials, label = settings["trials"] or DEFAULT_TRIALS, f"permutations of {reference}"
     sizes = [n_trials, *([bounds.count_second_trials(n_trials)] if settings["second_run"] else [])]
-    jobs = [Job(panel, n, run, label) for run, n in enumerate(sizes)] if sampled else []
+    jobs = [Job(panel, n, run, label=label) for run, n in enumerate(sizes)] if sampled else []
     tallies = count_with_options(jobs, settings) if jobs else []
     alpha, tail = settings["alpha"], TAILS.index(settings["alternative"])
-    results = []
+    judged = []
     for s, m in tests:
-        score, exact_p = scores[s][m], exact.get((s, m))
         runs = [(int(tally.counts[s, m, tail]), tally.get_n_trials(s, m)) for tally in tallies]
-        judged = _judge_sampled(runs, exact_p, len(sampled)) if (s, m) in sampled else _judge_exact(exact_p)
-        results.append(
-            Independence(
-                test_set=counts.name,
-                a=labellings.names[s],
-                b=reference,
-                metric=bound[m].name,
-                higher_is_better=bound[m].higher_is_better,
-                score=score.value,
-                expected=score.expected,
-                alternative=settings["alternative"],
-                within=within,
-                n_items=labellings.n_items,
-                n_strata=labellings.n_strata,
-                exact=None if exact_p is None else exact_p.record,
-                warnings=tuple(_list_warnings(score, judged["p_interval"], judged["p_value"], alpha)),
-                **judged,
-            )
-        )
+        exact_p = exact.get((s, m))
+        judged.append(_judge_sampled(runs, exact_p, len(sampled)) if (s, m) in sampled else _judge_exact(exact_p))
     adjust = settings["adjust"] or ("holm" if len(scores) > 1 else "none")
+    results = tuple(
+        Independence(
+            test_set=counts.name,
+            a=counts.systems[s],
+            b=reference,
+            metric=bound[m].name,
+            higher_is_better=bound[m].higher_is_better,
+            score=scores[s][m].value,
+            expected=scores[s][m].expected,
+            alternative=settings["alternative"],
+            within=within,
+            n_items=counts.n_items,
+            n_strata=len(panel.starts) - 1,
+            exact=None if (s, m) not in exact else exact[s, m].record,
+            warnings=tuple(_list_warnings(scores[s][m], fields, alpha, "" if adjust == "none" else "unadjusted p ")),
+            **fields,
+            **adjusted,
+        )
+        for (s, m), fields, adjusted in zip(tests, judged, _adjust_p(judged, adjust), strict=True)
+    )
     is_unused = settings["method"] == "exact" and settings["trials"] is not None
     warnings = (*counts.notices, *[spell_in(EXACT_WITHOUT_TRIALS)] * is_unused)
-    return IndependenceResults(_adjust_results(tuple(results), adjust), settings["seed"], alpha, warnings, adjust)
-
-
-def _bind_metric(metric: AnyMetric, counts: Counts) -> AnyBound:
-    bound = metric_registry.find_metric(metric, counts) if isinstance(metric, str) else metric
-    return bound.bind(counts) if isinstance(bound, Metric) else bound
+    return IndependenceResults(results, settings["seed"], alpha, warnings, adjust)
 
 
 def _score_all(
-    labellings: Labellings, metrics: Sequence[AnyBound], settings: IndependenceOptions
+    counts: Counts, panel: PermutedPanel, metrics: Sequence[AnyBound], settings: IndependenceOptions
 ) -> tuple[list[list[LabelScore]], dict[tuple[int, int], ExactP]]:
     """Return the scores of each labelling under each metric, and the exact p-values that are requested and feasible."""
+    assert isinstance(counts.fields, LabelFields)
+    labels = counts.fields.labels  # of gold and systems
     scores, exact = [], {}
-    for s, name in enumerate(labellings.names):
-        margins, agreements = labellings.count_margins(s), labellings.count_agreements(s)
-        scores.append([score_labels(metric, labellings.labels, margins, agreements) for metric in metrics])
+    for s, name in enumerate(counts.systems):
+        margins, agreements = count_labels(panel, s, len(labels))
+        scores.append([score_labels(metric, labels, margins, agreements) for metric in metrics])
         cache: dict[LabelGroups, Numbers] = {}
         for m, score in enumerate(scores[s]) if settings["method"] != "randomization" else ():
             exact_p = compute_exact_p(score.agreeing, margins, settings["alternative"], cache)
@@ -527,28 +476,20 @@ def _judge_sampled(runs: Sequence[tuple[int, int]], exact: ExactP | None, n_test
     }
 
 
-def _list_warnings(score: LabelScore, interval: tuple[float, float], p: float, alpha: float) -> list[str]:
+def _list_warnings(score: LabelScore, judged: Mapping[str, Any], alpha: float, prefix: str) -> Iterator[str]:
+    low, high = judged["p_interval"]
     if score.is_fixed:
-        return ["every arrangement has the same score, so p has no meaning"]
-    if interval[0] <= alpha < interval[1]:
-        needed = estimate_trials_to_decide(p, alpha)
+        yield "every arrangement has the same score, so p has no meaning"
+    elif low <= alpha < high:
+        needed = estimate_trials_to_decide(judged["p_value"], alpha)
         effort = "more trials than are possible" if needed is None else f"about {format_count(needed, 'trial')}"
-        return [f"undecided at {alpha:g}: {effort} would decide"]
-    return []
+        yield f"{prefix}undecided at {alpha:g}: {effort} would decide"
 
 
-def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
-    """Return the results with p-values and their intervals adjusted for the number of tests."""
+def _adjust_p(judged: Sequence[Mapping[str, Any]], adjust: AdjustTests) -> list[dict[str, Any]]:
+    """Return the p-values and their intervals adjusted for the number of tests, as fields of each result."""
     if adjust == "none":
-        return results
-    columns = [[result.p_value, *result.p_interval] for result in results]
-    p, low, high = (P_VALUE_ADJUSTMENTS[adjust](column).tolist() for column in zip(*columns, strict=True))
-    return tuple(
-        replace(
-            result,
-            warnings=tuple(f"unadjusted p {w}" if w.startswith("undecided") else w for w in result.warnings),
-            p_adjusted=adjusted,
-            p_adjusted_interval=(p_low, p_high),
-        )
-        for result, adjusted, p_low, p_high in zip(results, p, low, high, strict=True)
-    )
+        return [{}] * len(judged)
+    columns = zip(*([fields["p_value"], *fields["p_interval"]] for fields in judged), strict=True)
+    rows = zip(*(P_VALUE_ADJUSTMENTS[adjust](column).tolist() for column in columns), strict=True)
+    return [{"p_adjusted": p, "p_adjusted_interval": (low, high)} for p, low, high in rows]

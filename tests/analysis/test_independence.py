@@ -1,5 +1,6 @@
 """Tests of label permutation: Van Asch's glasses, all permutations, Fisher's test, and partitions."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
@@ -11,12 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import sigdask
-from sigdask.analysis.independence import Labellings, score_labels
+from sigdask.analysis.independence import build_panel, count_labels, score_labels
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.metrics import find_metric
-from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.slabs import Job
 from sigdask.report.analyses import independence_all
 from sigdask.statistics.bounds import compute_fit_p
@@ -153,16 +153,11 @@ def test_samples_fit_the_exact_p():
 
 
 def build_label_panel(counts, metrics, seed=0, within=None):
-    labellings = Labellings.from_counts(counts, seed, within)
+    panel, all_labels = build_panel(counts, seed, within), counts.fields.labels
     bound = [find_metric(m, counts).bind(counts) for m in metrics]
-    scores = tuple(
-        tuple(
-            score_labels(m, labellings.labels, labellings.count_margins(s), labellings.count_agreements(s)).agreeing
-            for m in bound
-        )
-        for s in range(counts.n_systems)
-    )
-    return PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, scores)
+    labels = [count_labels(panel, s, len(all_labels)) for s in range(counts.n_systems)]
+    scores = tuple(tuple(score_labels(m, all_labels, *own).agreeing for m in bound) for own in labels)
+    return replace(panel, scores=scores)
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
