@@ -12,9 +12,8 @@ samples for the manual evaluation of statistical association measures".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -40,10 +39,8 @@ from sigdask.statistics.bounds import compute_bound, enforce_step_down
 from sigdask.statistics.candidates import (
     Dispersion,
     IntervalCoverage,
-    PrecisionHistogram,
     RankedList,
     average_precision,
-    build_histogram,
     compute_coverage,
     compute_expected_misses,
     compute_list_limits,
@@ -85,7 +82,7 @@ def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
     ([50, 100], [10, 20, 30, 100])
     """
     if isinstance(n, str):
-        n = [number for part in n.split(",") for number in _parse_range(part.strip(), n)]
+        n = [number for part in n.split(",") for number in _parse_range(part)]
     cutoffs = sorted({int(number) for number in ([n] if isinstance(n, int) else n or ())})
     if cutoffs and cutoffs[0] < 1:
         raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
@@ -94,10 +91,10 @@ def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
     return cutoffs
 
 
-def _parse_range(part: str, text: str) -> Sequence[int]:
+def _parse_range(part: str) -> Sequence[int]:
     numbers = part.split(":")
     if len(numbers) > 3 or not all(number.strip().isdecimal() for number in numbers):
-        raise InputError(f"n = {text!r}: expected numbers as in 50,100,200, or START:STOP:STEP")
+        raise InputError(f"n = {part!r}: expected numbers as in 50,100,200, or START:STOP:STEP")
     if len(numbers) == 1:
         return [int(part)]
     start, stop, step = (*map(int, numbers), 1)[:3]
@@ -130,15 +127,15 @@ class Measure:
         Whether larger scores come first.
     n_distinct : int
         Number of different scores.
-    average_precision : float
-        Average precision, the mean over all orders of tied candidates. NaN if only a sample of the candidates is
+    average_precision : float or None
+        Average precision, the mean over all orders of tied candidates. None if only a sample of the candidates is
         judged.
     """
 
     measure: str
     higher_is_better: bool
     n_distinct: int
-    average_precision: float
+    average_precision: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,63 +146,36 @@ class Precision:
     ----------
     measure : str
         Name of the measure.
-    n : int
-        Number of best candidates.
+    n, n_judged : int
+        Number of best candidates, and of judged ones among these.
     true_positives : float
         True candidates among the n best. With ties this is a mean over all orders, which may be no whole number.
-    precision, low, high : float
-        true_positives / n, and the ends of its interval.
-    recall, recall_low, recall_high : float
+    precision : float or None
+        true_positives / n_judged. None if none is judged.
+    low, high : float
+        Ends of its interval. If only a random sample of the candidates is judged, it is the exact interval of the
+        precision of all n, and recall and what follows are None.
+    recall, recall_low, recall_high : float or None
         true_positives divided by all true candidates, and the ends of its interval.
-    precision_lowest, precision_highest : float
+    precision_lowest, precision_highest : float or None
         Precision in the worst and in the best order of the candidates tied at n.
-    n_tied : int
+    n_tied : int or None
         Number of candidates with the score of the n-th one.
     """
 
     measure: str
     n: int
-    true_positives: float
-    precision: float
-    low: float
-    high: float
-    recall: float
-    recall_low: float
-    recall_high: float
-    precision_lowest: float
-    precision_highest: float
-    n_tied: int
-
-
-@dataclass(frozen=True, slots=True)
-class SampledPrecision:
-    """Precision of the n best candidates of a measure, if only a random sample of the candidates was judged.
-
-    Attributes
-    ----------
-    measure : str
-        Name of the measure.
-    n : int
-        Number of best candidates.
-    n_judged, true_judged : int
-        Number of judged candidates among the n best, and of true ones among these.
-    precision : float
-        true_judged / n_judged, or NaN if none is judged.
-    low, high : float
-        Ends of the exact interval of this list's precision.
-    binomial_low, binomial_high : float
-        Ends of the interval of the probability that a candidate of such a list is true.
-    """
-
-    measure: str
-    n: int
     n_judged: int
-    true_judged: int
-    precision: float
+    true_positives: float
+    precision: float | None
     low: float
     high: float
-    binomial_low: float
-    binomial_high: float
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
+    precision_lowest: float | None
+    precision_highest: float | None
+    n_tied: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +228,6 @@ class RankingEvaluation:
     n_true: int
     measures: tuple[Measure, ...]
     precision: tuple[Precision, ...]
-    sampled: tuple[SampledPrecision, ...]
     differences: tuple[Difference, ...]
     ties: str
     seed: int
@@ -273,12 +242,13 @@ class RankingEvaluation:
         head = (
             f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
         )
-        lines = [f"  {m.measure}: average precision {m.average_precision:.4f}" for m in self.measures]
+        averages = [(m.measure, m.average_precision) for m in self.measures if m.average_precision is not None]
+        lines = [f"  {measure}: average precision {average:.4f}" for measure, average in averages]
         return "\n".join([head, *lines])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a row for each measure and n. Libraries are those of `Results.to_frame`."""
-        return build_frame_from_rows([to_plain(row) for row in self.precision or self.sampled], library)
+        return build_frame_from_rows([to_plain(row) for row in self.precision], library)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the evaluation as a dictionary of plain Python values, as JSON has them."""
@@ -290,9 +260,8 @@ class RankingEvaluation:
 
     def csv_lines(self) -> Iterator[str]:
         """Yield the lines of a CSV table of precision and recall, beginning with the column names."""
-        rows = self.precision or self.sampled
-        names = [f.name for f in fields(rows[0])]
-        yield format_csv_rows([names, *([*to_plain(row).values()] for row in rows)])
+        names = [f.name for f in fields(Precision)]
+        yield format_csv_rows([names, *([*to_plain(row).values()] for row in self.precision)])
 
 
 TWO_SIDED = FAMILY_TAILS.index("two-sided")
@@ -401,17 +370,16 @@ class MeasureRankings:
 
     def build_evaluation(self, tallies: Sequence[Tally]) -> RankingEvaluation:
         """Return the results of the evaluation from the tallies of `jobs`."""
-        candidates, options, is_sampled = self.candidates, self.options, self.candidates.is_sampled
+        candidates, options = self.candidates, self.options
         return RankingEvaluation(
             name=candidates.name,
             n_candidates=len(candidates),
             n_judged=int(self.is_judged.sum()),
             n_true=int((candidates.gold == 1).sum()),
             measures=tuple(self._iter_measures()),
-            precision=() if is_sampled else tuple(self._iter_precisions()),
-            sampled=tuple(self._iter_sampled_precisions()) if is_sampled else (),
+            precision=tuple(self._iter_precisions()),
             differences=tuple(self._iter_differences(tallies[0])) if tallies else (),
-            ties=RANDOM_ORDER.format(seed=options["seed"]) if is_sampled else MEAN_OF_ORDERS,
+            ties=RANDOM_ORDER.format(seed=options["seed"]) if candidates.is_sampled else MEAN_OF_ORDERS,
             seed=options["seed"],
             n_trials=tallies[0].n_trials if tallies else 0,
             alpha=options["alpha"],
@@ -422,29 +390,25 @@ class MeasureRankings:
     def _iter_measures(self) -> Iterator[Measure]:
         candidates = self.candidates
         for measure, ranked in zip(candidates.measures, self.ranked_lists, strict=True):
-            average = math.nan if candidates.is_sampled else average_precision(ranked)
+            average = None if candidates.is_sampled else average_precision(ranked)
             yield Measure(measure, measure not in candidates.smaller, ranked.n_distinct, average)
 
     def _iter_precisions(self) -> Iterator[Precision]:
+        """Yield the precision of each n best, estimated from the judged candidates if these are a sample."""
         n, confidence = self.cutoffs, self.options["confidence"]
         n_true = np.full(len(n), (self.candidates.gold == 1).sum())
         for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
-            best = count_n_best(ranked, n)
-            limits, recall_limits = (compute_outward_interval(best.mean, total, confidence) for total in (n, n_true))
-            tie_range = best.lowest / n, best.highest / n, best.n_tied
-            columns = (n, best.mean, best.mean / n, *limits, best.mean / n_true, *recall_limits, *tie_range)
+            if self.candidates.is_sampled:
+                m, k = np.cumsum(self.is_judged[ranked.order], dtype=np.int64)[n - 1], ranked.above[n]
+                low, high = compute_list_limits(k, m, n, confidence)
+                precision, unknown = np.where(m > 0, k / np.maximum(m, 1), None), np.full((6, len(n)), None)
+                columns = (n, m, k, precision, low / n, high / n, *unknown)
+            else:
+                best = count_n_best(ranked, n)
+                limits, recall_limits = (compute_outward_interval(best.mean, of, confidence) for of in (n, n_true))
+                tie_range = best.lowest / n, best.highest / n, best.n_tied
+                columns = (n, n, best.mean, best.mean / n, *limits, best.mean / n_true, *recall_limits, *tie_range)
             yield from (Precision(measure, *row) for row in _iter_rows(*columns))
-
-    def _iter_sampled_precisions(self) -> Iterator[SampledPrecision]:
-        """Yield the precision of each n best, estimated from its judged candidates."""
-        is_judged, n, confidence = self.is_judged, self.cutoffs, self.options["confidence"]
-        for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
-            m, k = np.cumsum(is_judged[ranked.order], dtype=np.int64)[n - 1], ranked.above[n]
-            low, high = compute_list_limits(k, m, n, confidence)
-            binomial_low, binomial_high = compute_widened_interval(k, np.maximum(m, 1), confidence)
-            columns = (n, m, k, np.where(m > 0, k / np.maximum(m, 1), np.nan), low / n, high / n, binomial_low,
-                       np.where(m > 0, binomial_high, 1.0))  # fmt: skip
-            yield from (SampledPrecision(measure, *row) for row in _iter_rows(*columns))
 
     def _iter_differences(self, tally: Tally) -> Iterator[Difference]:
         """Yield the difference in n-best precision of each pair of measures at each n, with its tests."""
@@ -514,8 +478,6 @@ class AcceptanceSet:
         Coverage of the samples' intervals, and the coverage that the model predicts.
     widened : IntervalCoverage
         Coverage of intervals widened by the overdispersion that was found in the same samples.
-    histogram : PrecisionHistogram
-        Precisions, and their distribution under the model.
     """
 
     measure: str
@@ -527,7 +489,6 @@ class AcceptanceSet:
     dispersion: Dispersion
     intervals: IntervalCoverage
     widened: IntervalCoverage
-    histogram: PrecisionHistogram
 
     def __str__(self) -> str:
         return f"{self.measure} = {self.cutoff:g}" if self.cutoff is not None else f"{self.measure}, n = {self.n}"
@@ -543,16 +504,9 @@ class AcceptanceSet:
 
     def as_dict(self, confidence: float) -> dict[str, Any]:
         """Return plain values, as JSON has them."""
-        bars = self.histogram
-        histogram = replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
-                            expected=bars.expected.tolist())  # fmt: skip
         parts = {"dispersion": self.dispersion, "intervals": self.intervals, "widened": self.widened}
         names = {"measure": self.measure, "cutoff": self.cutoff, "n": self.n}
-        return {
-            **names,
-            **to_plain(parts | {"histogram": histogram}),
-            "samples": list(self.iter_rows(confidence)),
-        }
+        return {**names, **to_plain(parts), "samples": [*self.iter_rows(confidence)]}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -654,8 +608,13 @@ def validate(
     for name, sample in samples.items():
         if (sample.gold == UNKNOWN).any():
             raise InputError(f"sample {name!r}: some candidates are not judged; validation needs a judgement of each")
-    counts = _accept_by_cutoff(samples, cutoffs) if cutoffs else _accept_n_best(samples, numbers)
-    found = tuple(_validate(*key, [*samples], np.array(rows, np.int64), confidence) for key, rows in counts)
+    options = fill_options(RankingOptions, {})
+    lists = {name: MeasureRankings(sample, options) for name, sample in samples.items()}
+    measures = next(iter(samples.values())).measures
+    asked = (
+        [(*item, None) for item in cutoffs.items()] if cutoffs else [(m, None, k) for m in measures for k in numbers]
+    )
+    found = tuple(_validate(*key, lists, confidence) for key in asked)
     notes = tuple(
         f"{acceptance}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no candidate, left out"
         for acceptance in found
@@ -664,44 +623,29 @@ def validate(
     return RepeatedSamples(len(samples), confidence, found, notes)
 
 
-Acceptances = Iterator[tuple[tuple[str, float | None, int | None], list[tuple[int, int]]]]
-"""Measure, cutoff and n, and the accepted and true candidates of each sample."""
-
-
-def _accept_by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Acceptances:
-    for measure, cutoff in cutoffs.items():
-        counts = []
-        for name, sample in samples.items():
-            scores = sample.oriented[_get_measure_index(sample, measure, name)]
-            is_in = scores >= (-cutoff if measure in sample.smaller else cutoff)
-            counts.append((int(is_in.sum()), int((sample.gold[is_in] == 1).sum())))
-        yield (measure, cutoff, None), counts
-
-
-def _accept_n_best(samples: Mapping[str, Candidates], numbers: Sequence[int]) -> Acceptances:
-    """Yield the n best of each sample, with ties in random order, for each measure and n."""
-    options = fill_options(RankingOptions, {})
-    lists = {name: MeasureRankings(sample, options).ranked_lists for name, sample in samples.items()}
-    for measure in next(iter(samples.values())).measures:
-        for n in numbers:
-            counts = []
-            for name, sample in samples.items():
-                if n > len(sample):
-                    raise InputError(f"sample {name!r}: n = {n:,} is more than its {len(sample):,} candidates")
-                counts.append((n, int(lists[name][_get_measure_index(sample, measure, name)].above[n])))
-            yield (measure, None, n), counts
-
-
-def _get_measure_index(sample: Candidates, measure: str, name: str) -> int:
-    if measure not in sample.measures:
-        raise InputError(f"sample {name!r}: no measure {measure!r}; measures: {', '.join(sample.measures)}")
-    return sample.measures.index(measure)
+def _count_accepted(
+    name: str, lists: MeasureRankings, measure: str, cutoff: float | None, n: int | None
+) -> tuple[int, int]:
+    """Return how many candidates of a sample are accepted, and how many of them are true; ties are in random order."""
+    candidates = lists.candidates
+    if measure not in candidates.measures:
+        raise InputError(f"sample {name!r}: no measure {measure!r}; measures: {', '.join(candidates.measures)}")
+    index = candidates.measures.index(measure)
+    if cutoff is not None:
+        lowest = -cutoff if measure in candidates.smaller else cutoff
+        n = int((candidates.oriented[index] >= lowest).sum())
+    assert n is not None
+    if n > len(candidates):
+        raise InputError(f"sample {name!r}: n = {n:,} is more than its {len(candidates):,} candidates")
+    return n, int(lists.ranked_lists[index].above[n])
 
 
 def _validate(
-    measure: str, cutoff: float | None, n: int | None, names: Sequence[str], counts: Integers, confidence: float
+    measure: str, cutoff: float | None, n: int | None, lists: Mapping[str, MeasureRankings], confidence: float
 ) -> AcceptanceSet:
-    """Return how precision varies over samples, of which `counts` has the accepted and the true candidates."""
+    """Return how precision varies over samples."""
+    names = [*lists]
+    counts = np.array([_count_accepted(name, own, measure, cutoff, n) for name, own in lists.items()], np.int64)
     some_are = counts[:, 0] > 0
     if some_are.sum() < MIN_REPEATED_SAMPLES:
         raise InputError(
@@ -730,5 +674,4 @@ def _validate(
         spread,
         compute_coverage(*limits, spread.precision, confidence, expected=expected),
         compute_coverage(*widened_limits, spread.precision, confidence),
-        build_histogram(true, accepted, spread.precision),
     )

@@ -22,7 +22,6 @@ from sigdask.analysis.candidate_rankings import (
     Precision,
     RankingEvaluation,
     RepeatedSamples,
-    SampledPrecision,
     evaluate,
 )
 from sigdask.analysis.comparison.pairs import AnyMetric
@@ -113,8 +112,6 @@ class Evaluation(PaperTables, RankingEvaluation):
         The measures, with their average precision.
     precision : tuple of Precision
         Precision and recall of the n best, for each measure and n.
-    sampled : tuple of SampledPrecision
-        Estimated precision, instead of `precision`, if only a sample is judged.
     differences : tuple of Difference
         Comparisons of two measures by precision, for each pair and n.
     ties : str
@@ -689,18 +686,18 @@ def build_evaluation_tables(evaluation: RankingEvaluation) -> list[DocumentTable
 
 
 def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:
-    rows = evaluation.precision or evaluation.sampled
-    measures = sorted(evaluation.measures, key=lambda m: -np.nan_to_num(m.average_precision))
+    measures = sorted(evaluation.measures, key=lambda m: -(m.average_precision or 0.0))
     columns = build_columns(measures, {"measure": "measure"})
-    average = np.array([m.average_precision for m in measures])
-    if not np.isnan(average).any():
+    is_sampled = evaluation.n_judged < evaluation.n_candidates
+    if not is_sampled:
+        average = np.array([m.average_precision for m in measures], float)
         columns.append(Column("AP", [*map(format_score, average.tolist())], bold=find_best(average)))
-    by_key = {(row.measure, row.n): row for row in rows}
-    for n in _select_cutoffs(rows, everything=everything):
-        found = [by_key.get((m.measure, n)) for m in measures]
-        best = find_best(np.array([row.precision if row else math.nan for row in found]))
+    by_key = {(row.measure, row.n): row for row in evaluation.precision}
+    for n in _select_cutoffs(evaluation.precision, everything=everything):
+        found = [by_key[m.measure, n] for m in measures]
+        best = find_best(np.array([row.precision for row in found], float))
         columns.append(Column(f"n = {n:,}", [*map(_format_precision, found)], bold=best))
-    source = ", extrapolated from the judged candidates" if evaluation.sampled else ""
+    source = ", extrapolated from the judged candidates" if is_sampled else ""
     title = f"n-best precision in %, with its {100 * evaluation.confidence:g} % interval{source}"
     note = (
         f"{evaluation.n_candidates:,} candidates, {evaluation.n_true:,} of them true. Ties: {evaluation.ties}. "
@@ -709,16 +706,14 @@ def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -
     return DocumentTable.of(title, columns, note=note)
 
 
-def _format_precision(row: Precision | SampledPrecision | None) -> str:
+def _format_precision(row: Precision) -> str:
     """Return precision and its interval in percent; that is whole, rounded outwards."""
-    if row is None:
-        return NO_SCORE
-    if isinstance(row, SampledPrecision) and not row.n_judged:
+    if row.precision is None:
         return "none judged"
     return f"{100 * row.precision:.1f} ({math.floor(100 * row.low + 1e-9)}-{math.ceil(100 * row.high - 1e-9)})"
 
 
-def _select_cutoffs(rows: Sequence[Precision | SampledPrecision], *, everything: bool) -> list[int]:
+def _select_cutoffs(rows: Sequence[Precision], *, everything: bool) -> list[int]:
     """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
     cutoffs = sorted({row.n for row in rows})
     if everything or len(cutoffs) <= MAX_CUTOFFS:
@@ -763,7 +758,7 @@ def _list_better(rows: Sequence[Difference], sign: int, alpha: float) -> str:
 
 
 def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
-    """Yield the validation by repeated samples: observed and predicted variation. The JSON has a histogram too."""
+    """Yield the validation by repeated samples: observed and predicted variation."""
     for validated in samples.found:
         yield "\n".join(_describe_samples(validated, samples.confidence))
     yield "model: T of N accepted candidates is Bin(N, p), with one p for all samples, the precision of all together"

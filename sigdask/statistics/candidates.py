@@ -159,10 +159,6 @@ def average_precision(ranked: RankedList) -> float:
     return float(terms.sum() / ranked.above[-1])
 
 
-MIN_EXPECTED = 5.0
-"""Minimum expected number of samples in a bar of the histogram for the chi-squared test."""
-
-
 @dataclass(frozen=True, slots=True)
 class Dispersion:
     """How much the precisions of repeated samples vary, compared with the binomial model.
@@ -340,89 +336,6 @@ def binomial_test(k: int, n: int, p: float) -> float:
         return math.nan
     probabilities = binomial_pmf(np.arange(n + 1), n, p)
     return min(1.0, float(probabilities[probabilities <= probabilities[k] * (1 + 1e-7)].sum()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PrecisionHistogram:
-    """Histogram of the samples' precisions, with the number of samples that the model expects in each bar.
-
-    Attributes
-    ----------
-    edges : float64 array, shape (n_bars + 1,)
-        A bar includes its lower edge, but not its upper one. The last bar includes both.
-    observed : int64 array, shape (n_bars,)
-        Number of samples in each bar.
-    expected : float64 array, shape (n_bars,)
-        Expected number under the model.
-    chi2 : float
-        Chi-squared of the bars, after bars with few expected samples were merged with their neighbours. NaN if fewer
-        than three are left.
-    df : int
-        Remaining bars minus two, because the precision is estimated from the samples.
-    p_value : float
-        p-value of this chi-squared.
-    """
-
-    edges: Floats
-    observed: Integers
-    expected: Floats
-    chi2: float
-    df: int
-    p_value: float
-
-
-def build_histogram(true: Integers, accepted: Integers, precision: float) -> PrecisionHistogram:
-    """Return a histogram of precisions with bars half a predicted standard deviation wide.
-
-    Parameters
-    ----------
-    true, accepted : int64 array, shape (n_samples,)
-        Counts of each sample.
-    precision : float
-        Precision of the model, estimated from the samples.
-    """
-    share = true / accepted
-    half = math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2
-    power = 10.0 ** math.floor(math.log10(max(half, 1e-6)))
-    width = min((step * power for step in (1, 2, 5, 10)), key=lambda width: abs(width - half))  # a round number near it
-    first, last = math.floor(share.min() / width), math.floor(share.max() / width)
-    centre = round(precision / width)
-    edges = np.arange(min(first, centre - 6), max(last + 1, centre + 6) + 1) * width
-    edges = edges[(edges > -width) & (edges < 1 + width)]
-    bars = np.clip(np.searchsorted(edges, share + 1e-12, side="right") - 1, 0, len(edges) - 2)
-    observed = np.bincount(bars, minlength=len(edges) - 1)
-    expected = _compute_expected(accepted, precision, edges)
-    chi2, df = _compute_chi2(observed, expected)
-    p_value = float(scipy.special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
-    return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
-
-
-def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Floats:
-    """Return how many samples the model expects in each bar; the outermost bars include everything beyond."""
-    expected = np.zeros(len(edges) - 1)
-    sizes, numbers = np.unique(accepted, return_counts=True)
-    for n, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
-        k = np.arange(n + 1)
-        bars = np.clip(np.searchsorted(edges, k / n + 1e-12, side="right") - 1, 0, len(edges) - 2)
-        expected += number * np.bincount(bars, weights=binomial_pmf(k, n, precision), minlength=len(edges) - 1)
-    return expected
-
-
-def _compute_chi2(observed: Integers, expected: Floats) -> tuple[float, int]:
-    """Return a histogram's chi-squared and degrees of freedom, with bars merged until each expects enough samples."""
-    n_observed, n_expected, bars = 0.0, 0.0, []
-    for observed_count, expected_count in zip(observed.tolist(), expected.tolist(), strict=True):
-        n_observed, n_expected = n_observed + observed_count, n_expected + expected_count
-        if n_expected >= MIN_EXPECTED:
-            bars.append([n_observed, n_expected])
-            n_observed, n_expected = 0.0, 0.0
-    if not bars:
-        return math.nan, 0
-    bars[-1][0] += n_observed
-    bars[-1][1] += n_expected
-    if len(bars) <= 2:
-        return math.nan, 0
-    return sum((n_seen - n_model) ** 2 / n_model for n_seen, n_model in bars), len(bars) - 2
 
 
 EQUALLY_RARE = 1 + 1e-7

@@ -98,7 +98,7 @@ def test_candidates_of_python_are_checked():
     gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}
     assert rankings(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
     partly = Candidates.of([1, float("nan"), 0], scores)
-    assert rankings(partly, n=2).sampled[0].n_judged == 1
+    assert rankings(partly, n=2).precision[0].n_judged == 1
     for wrong, words in (
         (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
         (lambda: Candidates.of(gold, {"t": [1, 2]}), "gold: 3, t: 2"),
@@ -113,12 +113,12 @@ def test_a_judged_sample_is_extrapolated(run):
     lines += [f"c{k}\t{'' if k % 4 else int(k < 100)}\t{200 - k}" for k in range(200)]
     data = load_output(run("\n".join(lines), "--partial", "--n", "40,120", "--json", "-"))
     assert (data["n_candidates"], data["n_judged"], data["n_true"]) == (200, 50, 25)
-    first, second = data["sampled"]
-    assert (first["n_judged"], first["true_judged"], first["precision"]) == (10, 10, 1.0)
+    first, second = data["precision"]
+    assert (first["n_judged"], first["true_positives"], first["precision"]) == (10, 10, 1.0)
     assert 0.7 < first["low"] < first["high"] == 1.0
     assert second["precision"] == pytest.approx(25 / 30)
     assert second["low"] < 100 / 120 < second["high"]
-    assert data["precision"] == []
+    assert first["recall"] is data["measures"][0]["average_precision"] is None
 
 
 def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):

@@ -38,7 +38,6 @@ def test_binomial_truth_varies_as_the_model_says(binomial):
     missed = sum(validation.intervals.n_outside for validation in binomial)
     expected = sum(validation.intervals.expected for validation in binomial)
     assert abs(missed - expected) < 4 * np.sqrt(expected)
-    assert sum(validation.histogram.p_value < 0.05 for validation in binomial) <= 5
 
 
 @pytest.mark.slow
@@ -83,7 +82,6 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     assert validation["dispersion"]["deviation"] == pytest.approx((true / accepted).std(ddof=1))
     assert validation["dispersion"]["predicted"] == pytest.approx(np.sqrt(p * (1 - p) * np.mean(1 / accepted)))
     assert validation["intervals"]["n_outside"] == sum(not row["low"] <= p <= row["high"] for row in rows)
-    assert sum(validation["histogram"]["observed"]) == 30
     call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", "-o", "rows.csv", cwd=tmp_path)
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 31
 
