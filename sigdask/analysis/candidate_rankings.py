@@ -401,7 +401,8 @@ class MeasureRankings:
             if self.candidates.is_sampled:
                 m, k = np.cumsum(self.is_judged[ranked.order], dtype=np.int64)[n - 1], ranked.above[n]
                 low, high = compute_list_limits(k, m, n, confidence)
-                precision, unknown = np.where(m > 0, k / np.maximum(m, 1), None), np.full((6, len(n)), None)
+                precision, *unknown = np.full((7, len(n)), None)
+                precision[m > 0] = k[m > 0] / m[m > 0]
                 columns = (n, m, k, precision, low / n, high / n, *unknown)
             else:
                 best = count_n_best(ranked, n)
@@ -611,9 +612,9 @@ def validate(
     options = fill_options(RankingOptions, {})
     lists = {name: MeasureRankings(sample, options) for name, sample in samples.items()}
     measures = next(iter(samples.values())).measures
-    asked = (
-        [(*item, None) for item in cutoffs.items()] if cutoffs else [(m, None, k) for m in measures for k in numbers]
-    )
+    asked: list[tuple[str, float | None, int | None]]
+    asked = [(measure, cutoff, None) for measure, cutoff in (cutoffs or {}).items()]
+    asked += [(measure, None, number) for measure in measures for number in numbers]
     found = tuple(_validate(*key, lists, confidence) for key in asked)
     notes = tuple(
         f"{acceptance}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no candidate, left out"
