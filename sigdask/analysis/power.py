@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -101,12 +101,10 @@ class Power:
         Number of units for `detectable`.
     detectable : Estimate or None
         Smallest difference that they detect with the power you set. Infinite if no reachable difference is detected.
-    curve : tuple of PowerAt
-        Points of the search: the power for numbers of units and differences.
     method : str
         "exact" (sign tests), "simulated", or "normal approximation" (beyond the units that are simulated).
     n_samples : int
-        Number of samples for each point of the curve. 0 if nothing was simulated.
+        Number of samples for each power. 0 if nothing was simulated.
     n_effective : float or None
         Effective number of units for the requested difference: as many equally likely units would vary as much.
     n_effective_detectable : float or None
@@ -132,7 +130,6 @@ class Power:
     at_wanted: PowerAt | None
     n_asked: int
     detectable: Estimate | None
-    curve: tuple[PowerAt, ...]
     method: str
     n_samples: int
     n_effective: float | None
@@ -277,8 +274,8 @@ class PowerSearch:
         Counts jobs: `count_jobs`.
     side : int
         1 if A is assumed to score higher, -1 if B.
-    reachable, note, needed, detectable, curve
-        As in `Power`; the curve by number of units and difference.
+    reachable, note, needed, at_wanted, detectable, n_samples
+        As in `Power`.
     strength : float or None
         Strength of the tilt that gives the requested difference.
     method : str
@@ -294,9 +291,10 @@ class PowerSearch:
     note: str | None = None
     strength: float | None = None
     needed: Estimate | None = None
+    at_wanted: PowerAt | None = None
     detectable: Estimate | None = None
     method: str = EXACT
-    curve: dict[tuple[int, float], PowerAt] = field(default_factory=dict)
+    n_samples: int = 0
 
     def __post_init__(self) -> None:
         """Find the reachable differences, or note why there is nothing to search for."""
@@ -363,7 +361,8 @@ class PowerSearch:
             return
         difference, strength = self.question.difference, self.strength
         if difference is not None and strength is not None:
-            self._measure(self.observed.n_units, difference, strength)
+            n_units = self.observed.n_units
+            self.at_wanted = PowerAt(n_units, difference, *self._measure(n_units, strength))
             self._find_units(difference, strength)
         self._find_difference(*self.reachable)
 
@@ -373,7 +372,7 @@ class PowerSearch:
         fewest = max(MIN_UNITS, math.ceil(math.log2(question.n_sides / question.level) - 1e-12))
         crossing = self._build_crossing(max((required / difference) ** 2, 1.0), fewest, MAX_UNITS, is_integer=True)
         while crossing.answer is None:
-            crossing.add_power(*self._measure(int(crossing.place), difference, strength, is_rough=crossing.rough))
+            crossing.add_power(*self._measure(int(crossing.place), strength, is_rough=crossing.rough))
         self.needed, self.method = crossing.answer, self.choose_method(int(crossing.looks[-1].position))
 
     def _find_difference(self, low: float, high: float) -> None:
@@ -389,8 +388,7 @@ class PowerSearch:
             if (found := self._find_strength(crossing.place)) is None:
                 crossing.answer = Estimate(math.inf, math.inf, math.inf)
             else:
-                measured = self._measure(self.n_requested, crossing.place, found, is_rough=crossing.rough)
-                crossing.add_power(*measured)
+                crossing.add_power(*self._measure(self.n_requested, found, is_rough=crossing.rough))
         self.detectable = crossing.answer
 
     def _build_crossing(self, place: float, lower: float, upper: float, *, is_integer: bool) -> PowerCrossing:
@@ -398,22 +396,14 @@ class PowerSearch:
         question, is_rough = self.question, not self.observed.is_sign_test
         return PowerCrossing(question.power, question.critical_z, place, lower, upper, is_integer, is_rough)
 
-    def _measure(
-        self, n_units: int, difference: float, strength: float, *, is_rough: bool = False
-    ) -> tuple[float, float]:
-        """Return the power of samples of `n_units` units and its standard error; points not rough are on the curve."""
-        if self.choose_method(n_units) == SIMULATED:
-            n_samples = self.question.n_samples // (ROUGH_FACTOR if is_rough else 1)
-            power, error = self._simulate_power(n_units, strength, n_samples)
-        else:
-            power, error = self._compute_power(n_units, strength), 0.0
-        if not is_rough:
-            self.curve[n_units, difference] = PowerAt(n_units, difference, power, error)
-        return power, error
-
-    def _simulate_power(self, n_units: int, strength: float, n_samples: int) -> tuple[float, float]:
+    def _measure(self, n_units: int, strength: float, *, is_rough: bool = False) -> tuple[float, float]:
+        """Return the power of samples of `n_units` units, and its standard error."""
+        if self.choose_method(n_units) != SIMULATED:
+            return self._compute_power(n_units, strength), 0.0
         question = self.question
+        self.n_samples = question.n_samples
         samples = PowerSamples(self.observed, question.alternative, question.level, strength, n_units)
+        n_samples = question.n_samples // (ROUGH_FACTOR if is_rough else 1)
         [tally] = self.count([Job(samples, n_samples, label="the power of comparisons")])
         rejected, n = int(tally.counts[0, 0, 0]), tally.n_trials
         careful = (rejected + 1) / (n + 2)  # avoids an error of 0 if all or none are rejected
@@ -458,12 +448,11 @@ class PowerSearch:
             reachable=self.reachable,
             wanted_difference=question.difference,
             needed=self.needed,
-            at_wanted=self.curve.get((observed.n_units, question.difference or 0.0)),
+            at_wanted=self.at_wanted,
             n_asked=self.n_requested,
             detectable=detectable,
-            curve=tuple(self.curve[key] for key in sorted(self.curve)),
             method=self.method,
-            n_samples=question.n_samples if any(point.error for point in self.curve.values()) else 0,
+            n_samples=self.n_samples,
             n_effective=n_effective[0],
             n_effective_detectable=n_effective[1],
             note=self.note,

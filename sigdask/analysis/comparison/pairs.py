@@ -6,7 +6,7 @@ Real scores of so unequal size that integer steps cannot hold them are enumerate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, cast
@@ -488,10 +488,6 @@ class CompareSpec:
                 )
         check_unique([metric.name for metric in metrics], "metric")
         return metrics
-
-    def bind_metrics(self, counts: Counts) -> CompareSpec:
-        """Return a copy with metrics bound to the data; binding may take long, so do it once for all units."""
-        return replace(self, metrics=[bind_metric(m, counts) for m in self.find_metrics(counts)])
 
 
 def list_named_pairs(
