@@ -24,7 +24,7 @@ from sigdask.analysis.comparison.pairs import list_named_pairs
 from sigdask.counts import UNKNOWN, Candidates, Counts
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
-from sigdask.execution.run import count_jobs
+from sigdask.execution.run import count_with_options
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import RankingOptions, check_options, fill_options
@@ -278,8 +278,6 @@ MEAN_OF_ORDERS = (
 )
 RANDOM_ORDER = "tied candidates stand in one random order, the same for all measures (seed {seed})"
 
-EXECUTION = ("cluster", "workers", "progress")
-
 
 @dataclass(frozen=True, eq=False)
 class MeasureRankings:
@@ -441,8 +439,7 @@ def evaluate(candidates: Candidates, options: RankingOptions) -> RankingEvaluati
     settings = fill_options(RankingOptions, options)
     candidates.check_gold()
     lists = MeasureRankings(candidates, settings)
-    execution: dict[str, Any] = {name: value for name, value in settings.items() if name in EXECUTION}
-    return lists.build_evaluation(count_jobs(lists.jobs, **execution) if lists.jobs else [])
+    return lists.build_evaluation(count_with_options(lists.jobs, settings) if lists.jobs else [])
 
 
 def _iter_rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
@@ -498,10 +495,8 @@ class AcceptanceSet:
         """Yield the counts, the precision and its interval of each sample."""
         limits = compute_widened_interval(self.true, self.accepted, confidence)
         names = ("sample", "accepted", "true", "precision", "low", "high")
-        rows = _iter_rows(self.accepted, self.true, self.true / self.accepted, *limits)
-        yield from (
-            dict(zip(names, (sample, *row), strict=True)) for sample, row in zip(self.sample, rows, strict=True)
-        )
+        rows = _iter_rows(np.array(self.sample), self.accepted, self.true, self.true / self.accepted, *limits)
+        yield from (dict(zip(names, row, strict=True)) for row in rows)
 
     def as_dict(self, confidence: float) -> dict[str, Any]:
         """Return plain values, as JSON has them."""

@@ -410,9 +410,7 @@ class FieldComparison:
 
 
 def _shorten(value: Any) -> str:
-    """Return a value as messages show it: findings and notes by their kinds, anything else cut if it is long."""
-    if isinstance(value, list) and all(isinstance(entry, dict) and "kind" in entry for entry in value):
-        return ", ".join(str(entry["kind"]) for entry in value) or "none"
+    """Return a value as messages show it, cut if it is long."""
     text = repr(value)
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
 

@@ -500,15 +500,14 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterator[Note]:
     if n := int(np.count_nonzero(straddling)):
         middle = table.p_adjusted[straddling].tolist()
         needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
+        can_decide = adjustment.family is not None and adjustment.n_trials < needed < MAX_TRIALS
         remedy = f"; about {format_count(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
-        has_remedy = adjustment.family is not None and needed < MAX_TRIALS
-        is_more = has_remedy and needed > adjustment.n_trials
         text = (
             f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error (99 %) "
-            f"of {alpha:g}: another seed could change the verdict{remedy if is_more else ''}"
+            f"of {alpha:g}: another seed could change the verdict{remedy * can_decide}"
         )
-        numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha}
-        yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
+        numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha, "needed": needed if can_decide else None}
+        yield Note("family-undecided", text, numbers)
 
 
 def _check_intervals(table: Table) -> Iterator[Note]:

@@ -295,7 +295,6 @@ def _plan_shifted(
     shift = side * (spec.margin or 0.0)
     names = {pair.a: _name_shifted(pair.a, shift) for pair in pairs}
     scores = shift_scores(counts, metric, [*dict.fromkeys(pair.b for pair in pairs)], names, shift)
-    assert scores is not None  # the metric is a mean, or there were no pairs
     spec = replace(
         spec, metrics=["mean"], pairs=[*dict.fromkeys((names[pair.a], pair.b) for pair in pairs)], baseline=None,
         method="randomization" if spec.method == "randomization" else "auto", second_run=False,
@@ -330,19 +329,18 @@ def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64]
 
 def shift_scores(
     counts: Counts, metric: BoundMetric, unshifted: Sequence[str], names: Mapping[str, str], shift: float
-) -> Counts | None:
+) -> Counts:
     """Return the item scores of some systems as they are, and those of others improved by a shift.
 
     If a system is worse than another by the shift on each item, the two are exchangeable in these scores. So a
-    one-sided test of their mean tests non-inferiority. None if the metric is not a mean over items that all systems
-    share.
+    one-sided test of their mean tests non-inferiority.
 
     Parameters
     ----------
     counts : Counts
         The aligned systems.
     metric : BoundMetric
-        Bound to `counts`.
+        A mean over items that all systems share, bound to `counts`.
     unshifted : sequence of str
         Systems whose scores are not shifted.
     names : mapping of str to str
@@ -351,8 +349,7 @@ def shift_scores(
         On the metric's scale.
     """
     mean_parts = split_mean(counts, metric)
-    if mean_parts is None:
-        return None
+    assert mean_parts is not None
     numerators, items = mean_parts
     columns = [counts.systems.index(name) for name in (*unshifted, *names)]
     shifts = (shift if metric.higher_is_better else -shift) * (np.arange(len(columns)) >= len(unshifted))
