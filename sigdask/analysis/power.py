@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -204,9 +203,6 @@ FIRST_STEPS, ROUGH_FACTOR = 3, 4
 
 MARGIN = 1e-9
 """Searches stay below this share of the largest difference that tilting can reach."""
-
-LARGE_SHARE = 0.25
-"""A difference of shares of at least this size is probably meant in points of 100."""
 
 ONE_POINT = "One point of accuracy, F1 or another share is 0.01"
 
@@ -517,16 +513,6 @@ def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Ite
                 yield ScopeNote(f"the answer below is too optimistic: {note.text}")
 
 
-def _question_difference(powers: Sequence[Power]) -> Iterator[str]:
-    """Yield a warning if the requested difference of shares was probably meant in points of 100."""
-    for power in powers:
-        difference = power.wanted_difference or 0.0
-        if power.reachable is not None and difference >= LARGE_SHARE and power.reachable[1] <= 1 + MARGIN:
-            points = f"difference {difference:g} is {100 * difference:g} points of {power.metric}"
-            yield ScopeNote(f"{points}: is that what you mean? {ONE_POINT}")
-            return
-
-
 def _iter_notes(n: int, options: PowerOptions, level: float) -> Iterator[str]:
     if n > 1 and options["adjust"] == "none":
         yield (
@@ -592,5 +578,5 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
         for search in searches:
             search.run()
     powers = tuple(search.build_power(grouped.name, grouped.unit) for search in searches)
-    notes = _warn_of_correlation(counts, spec, alpha), _question_difference(powers), _iter_notes(n, asked, level)
-    return PowerResults(powers, alpha, asked["adjust"], spec.seed, tuple(chain(*notes)))
+    notes = (*_warn_of_correlation(counts, spec, alpha), *_iter_notes(n, asked, level))
+    return PowerResults(powers, alpha, asked["adjust"], spec.seed, notes)

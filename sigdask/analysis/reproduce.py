@@ -248,7 +248,7 @@ class ReproduceOutcome:
         Other results whose data have changed, with the names of these data.
     differences : tuple of str
         Differences in a JSON file outside the results, each with both values.
-    not_compared : mapping of str to tuple of str
+    not_compared : mapping of str to list of str
         Fields of the file that are not compared, by the reason.
     notes : tuple of str
         Further remarks.
@@ -257,7 +257,7 @@ class ReproduceOutcome:
     repeated: tuple[RepeatedResult, ...]
     changed: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
-    not_compared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    not_compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
@@ -307,11 +307,8 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
         repeated = _compare_results(matches, results, comparison)
         if recorded.document and not changed:
             differences = tuple(_compare_document(recorded, results, comparison))
-    reasons: dict[str, tuple[str, ...]] = {}
-    for name, reason in comparison.not_compared.items():
-        reasons[reason] = (*reasons.get(reason, ()), name)
     notes = dict.fromkeys(_iter_notes(recorded.results, repeated))
-    return ReproduceOutcome(tuple(repeated), tuple(changed), differences, reasons, tuple(notes))
+    return ReproduceOutcome(tuple(repeated), tuple(changed), differences, comparison.not_compared, tuple(notes))
 
 
 def _find_pairs(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> tuple[list[Match], list[str]]:
@@ -382,12 +379,12 @@ class FieldComparison:
     ----------
     is_same_version : bool
         Whether this version recorded the values, with the same fields and sentences.
-    not_compared : dict of str to str
-        Fields that are not compared, with the reason.
+    not_compared : dict of str to list of str
+        Fields that are not compared, by the reason.
     """
 
     is_same_version: bool
-    not_compared: dict[str, str] = field(default_factory=dict)
+    not_compared: dict[str, list[str]] = field(default_factory=dict)
 
     def iter_differences(self, recorded: Any, current: Any, path: str = "") -> Iterator[str]:
         """Yield the fields of a value in which it differs from the current one, each with both values."""
@@ -406,7 +403,8 @@ class FieldComparison:
 
     def skip(self, name: str, reason: str) -> None:
         """Add a field that is not compared."""
-        self.not_compared.setdefault(re.sub(r"\[\d+\]", "", name), reason)
+        names, name = self.not_compared.setdefault(reason, []), re.sub(r"\[\d+\]", "", name)
+        names += [name] * (name not in names)
 
 
 def _shorten(value: Any) -> str:

@@ -136,13 +136,10 @@ def test_very_many_units_are_told_by_the_normal_approximation():
     assert result.needed.value == pytest.approx(2.8016**2 * 0.25 / 1e-8, rel=0.02)
 
 
-def test_a_difference_of_a_share_that_looks_like_points_is_questioned_or_refused():
+def test_a_difference_of_a_share_that_is_meant_in_points_is_refused():
     is_correct = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
     with pytest.raises(InputError, match=r"One point of accuracy, .* is 0\.01"):
         sigdask.power(is_correct, difference=1)
-    [warning] = sigdask.power(is_correct, difference=0.3).notes
-    assert "30 points" in warning
-    assert not sigdask.power(is_correct, difference=0.05).notes
     assert not sigdask.power({"a": [50, 70, 80, 20], "b": [40, 75, 60, 10]}, difference=1, samples=100).notes
 
 

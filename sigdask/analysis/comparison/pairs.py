@@ -229,12 +229,8 @@ def list_comparisons(counts: Counts, spec: CompareSpec) -> Comparisons:
     """
     units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
     metrics = tuple(bind_metric(m, counts) for m in spec.find_metrics(counts))
-    panel_makers = _group_metrics(counts, spec.seed, units, pairs, metrics)
     subsets, masks = zip(*_iter_subsets(counts, spec.by), strict=True)
-    panels: list[ComparedPanel] = []
-    grids = [_place_subset(len(pairs), len(metrics), panel_makers, mask, panels) for mask in masks]
-    subset = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
-    pair, metric, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
+    panels, (subset, pair, metric, panel, row, column) = _build_panels(counts, spec.seed, units, pairs, metrics, masks)
     n = len(pair)
     if len(pairs) and not n:
         raise InputError(
@@ -247,13 +243,11 @@ def list_comparisons(counts: Counts, spec: CompareSpec) -> Comparisons:
     trials = np.minimum([limit.DEFAULT_TRIALS for limit in defaults], most)
     max_units = np.array([limit.ENUMERATED_UNITS for limit in defaults], np.int64)[metric]
     n_discordant, is_enumerable = np.zeros(n, np.int64), np.ones(n, np.bool_)
-    has_slack = any(isinstance(p, Panel) and any(lattice.slack for lattice in p.lattices) for p in panels)
     for rows in group_rows(number_rows(panel, column)):
-        shared, m, places = panels[int(panel[rows[0]])], int(column[rows[0]]), row[rows].astype(np.int64)
-        n_discordant[rows] = shared.n_discordant[places, m]
-        if has_slack:
-            is_small = n_discordant[rows] <= max_units[rows]
-            is_enumerable[rows[is_small]] = ~is_unequal(shared, places[is_small], m)
+        shared, m = panels[int(panel[rows[0]])], int(column[rows[0]])
+        n_discordant[rows] = shared.n_discordant[row[rows], m]
+        small = rows[n_discordant[rows] <= max_units[rows]]
+        is_enumerable[small] = ~is_unequal(shared, row[small].astype(np.int64), m)
     enumerated = (n_discordant <= max_units) & (is_enumerable | (n_discordant == 0)) & (spec.method != "randomization")
     return Comparisons(
         spec=spec,
@@ -310,11 +304,8 @@ def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | Non
         yield None, None
         return
     column = counts.group(by)
-    values = sorted(set(column))
-    code_of = {value: k for k, value in enumerate(values)}
-    codes = np.fromiter((code_of[value] for value in column), np.int64, len(column))
-    for k, value in enumerate(values):
-        yield Subset(by, value), codes == k
+    for value in sorted(set(column)):
+        yield Subset(by, value), column.equals(value)
 
 
 PanelMaker = Callable[[Bools | None], Iterator[tuple[ComparedPanel, Integers]]]
@@ -329,18 +320,28 @@ def build_full_panels(comparisons: Comparisons) -> tuple[list[ComparedPanel], Pl
     (list of panel, int32 array, int32 array, int32 array)
         Panels, and the index of each comparison's panel, its row and its column; arrays of shape (n,).
     """
-    panels: list[ComparedPanel] = []
-    c, n_metrics = comparisons, len(comparisons.metrics)
-    panel_makers = _group_metrics(c.counts, c.spec.seed, c.units, c.pairs, c.metrics, every_unit=True)
-    grids = [_place_subset(len(c.pairs), n_metrics, panel_makers, mask, panels) for mask in c.masks]
-    _, _, panel, row, column = map(np.concatenate, zip(*grids, strict=True))
+    c = comparisons
+    panels, (*_, panel, row, column) = _build_panels(
+        c.counts, c.spec.seed, c.units, c.pairs, c.metrics, c.masks, every_unit=True
+    )
     return panels, panel, row, column
 
 
-def _group_metrics(
+def _build_panels(
     counts: Counts, seed: int, units: SwapUnits, pairs: Integers, metrics: Sequence[AnyBound],
-    *, every_unit: bool = False,
-) -> list[tuple[list[int], PanelMaker]]:  # fmt: skip
+    masks: Sequence[Bools | None], *, every_unit: bool = False,
+) -> tuple[list[ComparedPanel], list[Places]]:  # fmt: skip
+    """Return the panels of all subsets; and subset, pair, metric, panel, row and column of each comparison."""
+    panels: list[ComparedPanel] = []
+    panel_makers = _group_metrics(counts, seed, units, pairs, metrics, every_unit=every_unit)
+    grids = [_place_subset(len(pairs), len(metrics), panel_makers, mask, panels) for mask in masks]
+    subset = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid[0]) for grid in grids])
+    return panels, [subset, *map(np.concatenate, zip(*grids, strict=True))]
+
+
+def _group_metrics(
+    counts: Counts, seed: int, units: SwapUnits, pairs: Integers, metrics: Sequence[AnyBound], *, every_unit: bool
+) -> list[tuple[list[int], PanelMaker]]:
     """Return groups of metric indices that can share panels, each with the function that builds these panels."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
