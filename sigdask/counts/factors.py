@@ -156,30 +156,6 @@ def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     return distinct, indices
 
 
-def scatter_rows(target: NDArray[Any], rows: Integers, values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array with some rows replaced: the values themselves where these are all rows.
-
-    Parameters
-    ----------
-    target : array, shape (n, ...)
-        It is changed in place, unless it is read-only.
-    rows : int64 array
-        In ascending order.
-    values : array
-        A row for each of them.
-
-    Examples
-    --------
-    >>> scatter_rows(np.broadcast_to(0, 3), np.array([0, 2]), np.array([5, 7])).tolist()
-    [5, 0, 7]
-    """
-    if len(rows) == len(target):
-        return values
-    result = target if target.flags.writeable else target.copy()
-    result[rows] = values
-    return result
-
-
 def number_pairs(
     codes: NDArray[np.integer[Any]], pairs: Integers, value: Callable[[int, int], Hashable]
 ) -> NDArray[np.int64]:

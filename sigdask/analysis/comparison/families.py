@@ -6,7 +6,7 @@ difference, and by the number of sets that replicate the difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +32,6 @@ from sigdask.randomization.panels.scored_sums import (
 from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally
-from sigdask.results.columns import Columns
 from sigdask.results.comparisons import FamilyNote, ResultAcrossSets
 from sigdask.results.record import Note, NoteValue
 from sigdask.results.table import Table
@@ -58,8 +57,11 @@ SHARED_TRIALS: tuple[Adjust, ...] = ("max-t", "tukey")
 """Adjustments that use the largest difference of each trial, so that all comparisons need the same trials."""
 
 
+ADJUSTED = ("p_adjusted", "p_adjusted_interval.0", "p_adjusted_interval.1")
+"""Columns of adjusted p-values and of their Monte Carlo intervals."""
+
 DETAILS = ("p_adjusted_by.tukey", "interval_simultaneous.0", "interval_simultaneous.1")
-"""Columns of the details of adjusted p-values."""
+"""Columns of Tukey's p and of simultaneous intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,58 +97,50 @@ class Adjustment:
         resamples = None if self.equal_scores is None else self.equal_scores.job
         return [job for job in (self.job, resamples) if job is not None]
 
-    def compute_p_values(self, p: Floats, low: Floats, high: Floats, tallies: Tallies) -> Adjusted | None:
-        """Return adjusted p-values and their Monte Carlo intervals, each at least as large as before adjustment.
+    def compute_columns(
+        self, unadjusted: Adjusted, difference: Floats, tallies: Tallies, alpha: float
+    ) -> dict[str, Floats]:
+        """Return the columns of adjusted p-values and their details; NaN where there are none.
+
+        No adjusted p-value is below the unadjusted one.
 
         Parameters
         ----------
-        p, low, high : float64 array, shape (n_comparisons,)
+        unadjusted : tuple of float64 array, shape (n_comparisons,)
             The p-values of the comparisons, and the ends of their intervals.
-        tallies : mapping of Job to Tally
-            Tallies, among them that of `job`.
-        """
-        if self.method == "none" or not len(p):
-            return None
-        unadjusted = p, low, high
-        joint = self._compute_joint(tallies)
-        adjusted: Iterable[Floats] = joint or map(P_VALUE_ADJUSTMENTS[self.method], unadjusted)
-        adjusted_p, adjusted_low, adjusted_high = map(np.maximum, adjusted, unadjusted)  # one after the other
-        if joint is not None:
-            adjusted_low[joint[1] == 0] = 0  # no trial of the family was extreme, so that p is at most a bound
-        return adjusted_p, adjusted_low, adjusted_high
-
-    def _compute_joint(self, tallies: Tallies) -> Adjusted | None:
-        """Return the adjusted p-values from the family's tally; None if the method needs no family."""
-        if self.family is None or self.job is None:
-            return None
-        return compute_joint_p_values(self.family, tallies[self.job])
-
-    def compute_details(self, difference: Floats, tallies: Tallies, alpha: float) -> Columns:
-        """Return Tukey's p, and simultaneous intervals.
-
-        Parameters
-        ----------
         difference : float64 array, shape (n_comparisons,)
-            Differences of the comparisons.
+            Their differences.
         tallies : mapping of Job to Tally
             Tallies, among them those of `jobs`.
         alpha : float
-            1 minus the confidence of the intervals.
+            1 minus the confidence of simultaneous intervals.
         """
-        n = len(difference)
-        found: Columns = {path: np.full(n, np.nan) for path in DETAILS}
-        if self.method == "tukey" and (joint := self._compute_joint(tallies)):
-            found[DETAILS[0]] = joint[0]
+        columns = dict.fromkeys((*ADJUSTED, *DETAILS), np.full(len(difference), np.nan))
+        if self.method == "none" or not len(difference):
+            return columns
+        if self.family is None or self.job is None:
+            adjusted = [P_VALUE_ADJUSTMENTS[self.method](column) for column in unadjusted]
+        else:
+            adjusted = [*compute_joint_p_values(self.family, tallies[self.job])]
+        limited = [np.maximum(*both) for both in zip(adjusted, unadjusted, strict=True)]
+        if self.family is not None:
+            limited[1][adjusted[1] == 0] = 0  # no trial of the family was extreme, so that p is at most a bound
+        columns |= zip(ADJUSTED, limited, strict=True)
+        if self.method == "tukey":
+            columns[DETAILS[0]] = adjusted[0]
         test = self.equal_scores
         if not self.with_intervals or test is None or test.job is None:
-            return found
+            return columns
         family, side = test.family, test.family.family.side
         reach = find_critical_value(tallies[test.job], alpha) * family.errors
         has = np.isfinite(reach) & (family.errors > 0)
         low, high = difference - reach, difference + reach
-        low, high = (np.full(n, -np.inf) if side < 0 else low), (np.full(n, np.inf) if side > 0 else high)
+        low, high = (
+            (np.full_like(low, -np.inf) if side < 0 else low),
+            (np.full_like(high, np.inf) if side > 0 else high),
+        )
         ends = np.where(has, low, np.nan), np.where(has, high, np.nan)
-        return found | dict(zip(DETAILS[1:], ends, strict=True))
+        return columns | dict(zip(DETAILS[1:], ends, strict=True))
 
     def with_counted_trials(self, tallies: Tallies) -> Adjustment:
         """Return a copy with the number of trials that were counted, which a deadline may have made smaller."""

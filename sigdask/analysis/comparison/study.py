@@ -46,7 +46,7 @@ from sigdask.analysis.comparison.pairs import (
     list_pairs,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows, scatter_rows
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
@@ -405,21 +405,14 @@ def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
     """Return the table with adjusted p-values, each family adjusted on its own."""
-    paths = "p_adjusted", "p_adjusted_interval.0", "p_adjusted_interval.1"
-    columns = [table[path] for path in paths]  # read-only, copied before changes
-    low, high = (
-        np.where(table.is_exact, table.p_value, limit) if table.is_exact.any() else limit
-        for limit in (table["p_interval.0"], table["p_interval.1"])
-    )
-    for adjustment, indices in families:
-        is_all = len(indices) == len(table)
-        p, p_low, p_high = (limit if is_all else limit[indices] for limit in (table.p_value, low, high))
-        if adjusted := adjustment.compute_p_values(p, p_low, p_high, tallies):
-            pairs = zip(columns, adjusted, strict=True)
-            columns = [scatter_rows(column, indices, values) for column, values in pairs]
-    details = _compute_details(table, families, tallies)
+    limits = (np.where(table.is_exact, table.p_value, table[f"p_interval.{end}"]) for end in (0, 1))
+    unadjusted = table.p_value, *limits
+    columns = [
+        adjustment.compute_columns(tuple(x[rows] for x in unadjusted), table.difference[rows], tallies, table.alpha)
+        for adjustment, rows in families
+    ]
     margins = _adjust_margins(table, families) if table.has("margin") else {}
-    return table.replace(**dict(zip(paths, columns, strict=True)), **details, **margins)
+    return table.replace(**_join_by_row(columns, families) if families else {}, **margins)
 
 
 def _adjust_margins(table: Table, families: Families) -> Columns:
@@ -466,14 +459,6 @@ def _join_by_row(columns: Sequence[Columns], families: Families) -> Columns:
 def _select_adjusted(table: Table, families: Families) -> Families:
     """Return the families that have adjusted p-values."""
     return [family for family in families if not np.isnan(table.p_adjusted[family[1]]).all()]
-
-
-def _compute_details(table: Table, families: Families, tallies: Tallies) -> Columns:
-    """Return the details of adjusted p-values in row order; nothing if no family has any."""
-    if all(not adjustment.jobs for adjustment, _ in families):
-        return {}
-    details = [entry.compute_details(table.difference[indices], tallies, table.alpha) for entry, indices in families]
-    return _join_by_row(details, families)
 
 
 def plan_study(
