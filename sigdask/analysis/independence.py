@@ -164,8 +164,8 @@ class IndependenceResults(ListedResults[Independence]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, made of plain Python values."""
-        header = {"sigdask": get_version(), "scheme": SCHEME, "seed": self.seed, "alpha": self.alpha}
-        notes = {"adjust": self.adjust, "warnings": list(self.warnings)}
+        header = {"kind": "independence", "sigdask": get_version(), "scheme": SCHEME, "seed": self.seed}
+        notes = {"alpha": self.alpha, "adjust": self.adjust, "warnings": list(self.warnings)}
         return header | notes | {"results": to_plain(self.found)}
 
 

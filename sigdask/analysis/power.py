@@ -183,8 +183,8 @@ class PowerResults(ListedResults[Power]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, made of plain Python values."""
-        header = {"sigdask": get_version(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
-        return header | {"notes": list(self.notes), "power": to_plain(self.found)}
+        header = {"kind": "power", "sigdask": get_version(), "seed": self.seed, "alpha": self.alpha}
+        return header | {"adjust": self.adjust, "notes": list(self.notes), "power": to_plain(self.found)}
 
 
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
