@@ -551,6 +551,7 @@ class PowerTestOptions(TypedDict, total=False):
             "Number of simulated samples for each power.",
             otherwise="2,000; 500 for more than 100 comparisons",
             least=100,
+            most=MAX_STREAM_TRIALS,
             metavar="K",
         ),
     ]

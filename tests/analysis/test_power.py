@@ -92,12 +92,12 @@ def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--difference", "0"], "difference = 0: must be above 0"),
+        (["--difference", "0"], "difference = 0: must be a number other than 0"),
         (["--difference", "-0.1", "--alternative", "greater"], "must be positive"),
         (["--difference", "0.9", "--pair", "old", "new"], "impossible with units like these: possible are"),
         (["--difference", "0.1", "--pair", "old", "same"], "the systems are equal on every unit"),
         (["--units", "1"], "units = 1: must be at least 2"),
-        (["--units", "100", "--power", "0.04"], "power = 0.04: must lie between alpha (0.05) and 1"),
+        (["--units", "100", "--power", "0.04"], "power = 0.04: must be above alpha (0.05)"),
         (["--units", "100", "--power", "1"], "must lie between"),
         (["--units", "100", "--difference", "0.1"], "give only one of them"),
         (["--samples", "3", "--units", "100"], "samples = 3: must be at least 100"),
