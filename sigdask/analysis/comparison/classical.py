@@ -32,7 +32,6 @@ from sigdask.randomization.resampling import compute_binary_size
 from sigdask.results.columns import CodedColumn, Columns, join_columns, take_rows
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
-    SignedRanks,
     compute_correlations,
     compute_t,
     sign_test,
@@ -62,39 +61,22 @@ def compute_r12(sets: Sequence[Comparisons]) -> Floats:
 def _build_score_iterator(group: MatchedComparisons) -> Callable[[], Iterator[Floats]]:
     """Return a function that yields the scores of blocks of items, shape (n_block, n_systems).
 
-    If items differ in size (sentences of tokens), each score is the item's excess over the system's share of its size.
-    Otherwise sizes alone would make scores correlate.
+    Each score is the item's excess over the system's share of its size. If items differ in size (sentences of tokens),
+    sizes alone would else make scores correlate.
     """
 
     def iter_blocks() -> Iterator[tuple[Floats, Floats]]:
         for above, below in group.iter_ratios():
-            if (below > 0).all():
-                yield above, below
-            else:
-                is_counted = (below > 0).all(axis=1)
-                yield above[is_counted], below[is_counted]
+            is_counted = (below > 0).all(axis=1)
+            yield above[is_counted], below[is_counted]
 
-    min_size, max_size = np.inf, -np.inf
-    for below in group.iter_sums(group.form.denominators[0], is_wide=False):
-        is_counted = np.asarray((below > 0).all(axis=1))
-        min_size, max_size = (
-            below.min(initial=min_size, where=is_counted[:, None]),
-            below.max(initial=max_size, where=is_counted[:, None]),
-        )
-    if min_size >= max_size:
-        return lambda: (above for above, _ in iter_blocks())
-    total, sizes = np.zeros(len(group.systems)), np.zeros(len(group.systems))
-    for above, below in iter_blocks():
-        total, sizes = total + above.sum(axis=-2), sizes + below.sum(axis=-2)
-    share = total / sizes
+    total, sizes = sum(np.stack([part.sum(axis=0) for part in block]) for block in iter_blocks())
+    share = total / np.where(sizes > 0, sizes, 1.0)
     return lambda: (above - below * share for above, below in iter_blocks())
 
 
 MAX_NUMBERS = 2**19
 """Maximum number of unit differences held at a time."""
-
-MAX_SUMS = 2**22
-"""Maximum number of unit sums held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,33 +148,17 @@ class MatchedComparisons:
         return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.metric.held))
 
     def iter_ratios(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
-
-        Denominators that all systems share have one column.
-        """
-        yield from zip(
-            self.iter_sums(self.form.numerators[0], is_wide=True),
-            self.iter_sums(self.form.denominators[0], is_wide=False),
-            strict=True,
-        )
-
-    def iter_sums(self, weights: Sequence[int], *, is_wide: bool) -> Iterator[Floats]:
-        """Yield weighted sums of fields in blocks of items; one column of shared counts unless `is_wide`."""
-        rows, systems = self.items, self.systems
-        step = max(1, MAX_CORRELATED_NUMBERS // max(len(systems), 1))
-        is_complete = len(rows) == self.comparisons.counts.n_items
+        """Yield numerators and denominators of blocks of items under a metric of one ratio, (n_block, n_systems)."""
         assert isinstance(self.metric, BoundMetric)
-        named = zip(self.metric.fields, weights, strict=True)
-        fields = [(self.metric.get_field(name, self.comparisons.counts), w) for name, w in named if w]
-        is_shared = not is_wide and all(values.shape[1] == 1 and values.dtype.kind == "i" for values, _ in fields)
-        for start in range(0, len(rows), step):
-            block = slice(start, start + step)
-            total = np.zeros((len(rows[block]), 1 if is_shared else len(systems)))
-            for values, weight in fields:
-                selected = values[block if is_complete else rows[block]]
-                selected = selected if selected.shape[1] in {1, len(systems)} else selected[:, systems]
-                total += weight * selected if weight != 1 else selected
-            yield total
+        fields = [self.metric.get_field(name, self.comparisons.counts) for name in self.metric.fields]
+        n_blocks = 1 + len(self.items) * len(self.systems) // MAX_CORRELATED_NUMBERS
+        for items in np.array_split(self.items, n_blocks):
+            sums = np.zeros((2, len(items), len(self.systems)))
+            for values, *weights in zip(fields, self.form.numerators[0], self.form.denominators[0], strict=True):
+                selected = values[items] if values.shape[1] == 1 else values[items][:, self.systems]
+                for k in np.flatnonzero(weights):
+                    sums[k] += weights[k] * selected
+            yield sums[0], sums[1]
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats, Bools]:
@@ -205,40 +171,35 @@ class MatchedComparisons:
             n_right, n_items = n_right + above.sum(axis=0), n_items + below.sum(axis=0)
         return np.where(fits, n_right, 0.0), n_items, fits
 
-    @cached_property
-    def spread(self) -> tuple[int, Floats, Floats]:
-        """Number of units that the denominator counts; sum and squared deviations of units' scores, (n_systems,) each.
-
-        They are divided by a power of two above the largest item, so that squares stay within range.
-        """
+    def sum_units(self, systems: Integers) -> tuple[Floats, Floats]:
+        """Return numerators and denominators of units under a metric of one ratio, (n_units, n_systems) each."""
         assert isinstance(self.metric, BoundMetric)
         _, index = np.unique(self.comparisons.units.index[self.items], return_inverse=True)
-        size = compute_binary_size(np.array([np.abs(above).max(initial=0.0) for above, _ in self.iter_ratios()]))
-        step = max(1, MAX_SUMS // max(len(self.items) * len(self.metric.fields), 1))
-        blocks: list[Floats] = []
-        for start in range(0, len(self.systems), step):
-            systems = self.systems[start : start + step]
-            sums = sum_units(self.comparisons.counts, self.metric, systems, self.items, index)
-            above, below = (sums @ np.array(weights[0]) for weights in (self.form.numerators, self.form.denominators))
-            above = above / size
-            share = above.sum(axis=0) / below.sum(axis=0)
-            blocks.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
-        total, squares = np.concatenate(blocks, axis=1)
-        return int((below[:, 0] != 0).sum()), total, squares
+        sums = sum_units(self.comparisons.counts, self.metric, systems, self.items, index)
+        return sums @ np.array(self.form.numerators[0]), sums @ np.array(self.form.denominators[0])
 
-    def iter_differences(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of comparisons with their units' differences in the panel's steps, (n_slice, n_kept)."""
+    @cached_property
+    def n_units(self) -> int:
+        """Number of units that the denominator, which is the same for all systems, counts."""
+        return int(np.count_nonzero(self.sum_units(self.systems[:1])[1]))
+
+    def iter_differences(self) -> Iterator[UnitDifferences]:
+        """Yield the units' differences of some comparisons after others, in the panel's steps."""
         assert self.mean is not None
         panel, column = self.mean
         pairs = panel.pairs[self.comparisons.row[self.rows]]
-        step = max(1, MAX_NUMBERS // max(len(panel.values), 1))
-        for start in range(0, len(pairs), step):
-            tile = slice(start, start + step)
-            systems, indices = np.unique(pairs[tile], return_inverse=True)
+        metric_fields = list(panel.metrics[column].fields)
+        sizes = panel.values[:, 0, metric_fields] @ np.array(panel.get_ratio(column).denominators[0])
+        empty = np.flatnonzero(sizes == 0)  # units that the denominator does not count: references without a word
+        step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
+        n_together = max(1, MAX_NUMBERS // max(len(panel.values), 1))
+        for start in range(0, len(pairs), n_together):
+            systems, indices = np.unique(pairs[start : start + n_together], return_inverse=True)
             i, j = indices.reshape(-1, 2).T
             above = panel.compute_numerators(column, panel.values[:, systems]).astype(np.float64)
             by_system = np.ascontiguousarray(above.T)  # (n_systems, n_kept)
-            yield tile, by_system[i] - by_system[j]
+            d = by_system[i] - by_system[j]
+            yield UnitDifferences(d, self.n_units + (np.abs(d[:, empty]) > step).sum(axis=1), step, self.unit_text)
 
 
 def iter_matched(comparisons: Comparisons) -> Iterator[MatchedComparisons]:
@@ -254,92 +215,61 @@ TOO_FEW = "fewer than 2 units"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatchedSums:
-    """Sums, counts and ranks of the differences between units, for the tests of matched pairs: arrays of shape (n,).
+class UnitDifferences:
+    """The units' differences of some matched comparisons.
 
     Attributes
     ----------
-    unit_text : str
-        Text about the units, unless these are items.
-    n_units : int64
+    values : float64 array, shape (n, n_kept)
+        Differences; those of other units are 0.
+    n_units : int64 array, shape (n,)
         Units that the denominator counts, or that differ.
-    total, squares : float64
-        Sum of the differences, and of their squares about the mean.
-    wins, losses : int64
-        Units in which the first system scores more, and less.
     step : float
         Absolute differences that differ by at most this much are equal.
-    ranks : SignedRanks or None
-        Ranks of the differences, if Wilcoxon's test is requested.
+    unit_text : str
+        Text about the units, unless these are items.
     """
 
-    unit_text: str
+    values: Floats
     n_units: Integers
-    total: Floats
-    squares: Floats
-    wins: Integers
-    losses: Integers
     step: float
-    ranks: SignedRanks | None = None
+    unit_text: str
 
-    @staticmethod
-    def from_comparisons(matched: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
-        """Return the sums of matched comparisons, with the ranks that the named tests need."""
-        assert matched.mean is not None
-        panel, column = matched.mean
-        pairs = panel.pairs[matched.comparisons.row[matched.rows]]
-        above = panel.compute_numerators(column, panel.totals)
-        total = (above[pairs[:, 0]] - above[pairs[:, 1]]).astype(np.float64)
-        step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
-        n_units, squares = np.full(len(pairs), matched.spread[0]), np.zeros(len(pairs))
-        wins, losses = np.zeros((2, len(pairs)), np.int64)
-        ranks: list[SignedRanks] = []
-        fields = list(panel.metrics[column].fields)
-        sizes = panel.values[:, 0, fields] @ np.array(panel.get_ratio(column).denominators[0])
-        empty = np.flatnonzero(sizes == 0)  # also units that the denominator does not count: references without a word
-        for tile, d in matched.iter_differences():
-            n_units[tile] += (np.abs(d[:, empty]) > step).sum(axis=1)
-            mean = total[tile] / np.maximum(n_units[tile], 1)
-            squares[tile] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[tile] - d.shape[1]) * mean**2
-            wins[tile], losses[tile] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
-            if "wilcoxon" in names:
-                ranks.append(wilcoxon(d, alternative, step))
-        joined = None
-        if ranks:
-            columns = ([getattr(part, name) for part in ranks] for name in ("statistic", "p_value", "n"))
-            joined = SignedRanks(*map(np.concatenate, columns))
-        return MatchedSums(matched.unit_text, n_units, total, squares, wins, losses, step, joined)
 
-    def student_t(self, alternative: str) -> Columns:
-        """Test the mean difference with Student's t-test."""
-        n = self.n_units
-        t, p = compute_t(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, min_deviation=self.step)
-        words = FREEDOM + self.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
-        codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
-        n = np.where(np.isnan(p), 0, self.n_units)
-        return build_test(t, p, n, np.zeros_like(n), CodedColumn(codes, words))
+def student_t(differences: UnitDifferences, alternative: str) -> Columns:
+    """Test the mean difference with Student's t-test."""
+    d, n = differences.values, differences.n_units
+    total = d.sum(axis=1)
+    mean = total / np.maximum(n, 1)
+    squares = ((d - mean[:, None]) ** 2).sum(axis=1) + (n - d.shape[1]) * mean**2
+    t, p = compute_t(total, np.maximum(squares, 0), n, n - 1, alternative, min_deviation=differences.step)
+    words = FREEDOM + differences.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
+    codes = np.select([n < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
+    n = np.where(np.isnan(p), 0, n)
+    return build_test(t, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
-    def sign_test(self, alternative: str) -> Columns:
-        """Test whether A wins as many units as it loses; for single 0/1 items this is McNemar's test."""
-        n = self.wins + self.losses
-        words = f"exact; {{dropped}} without a difference dropped{self.unit_text}"
-        p = sign_test(self.wins, self.losses, alternative)
-        return build_test(
-            self.wins.astype(np.float64), p, n, self.n_units - n, CodedColumn.from_constant(words, len(n))
-        )
 
-    def wilcoxon(self, _alternative: str) -> Columns:
-        """Test with Wilcoxon's signed-rank test."""
-        ranks = self.ranks
-        assert ranks is not None
-        zeros = f"{{dropped}} zeros dropped before ranking{self.unit_text}"
-        most = WILCOXON_EXACT_UP_TO
-        words = (
-            f"exact, ties share their ranks; {zeros}",
-            f"normal approximation for more than {most} ranks, its variance that of the tied ranks; {zeros}",
-        )
-        codes = (ranks.n > most).astype(np.int32)
-        return build_test(ranks.statistic, ranks.p_value, ranks.n, self.n_units - ranks.n, CodedColumn(codes, words))
+def count_signs(differences: UnitDifferences, alternative: str) -> Columns:
+    """Test whether A wins as many units as it loses; for single 0/1 items this is McNemar's test."""
+    wins, losses = ((sign * differences.values > differences.step).sum(axis=1) for sign in (1, -1))
+    n = wins + losses
+    words = f"exact; {{dropped}} without a difference dropped{differences.unit_text}"
+    p = sign_test(wins, losses, alternative)
+    return build_test(wins.astype(np.float64), p, n, differences.n_units - n, CodedColumn.from_constant(words, len(n)))
+
+
+def rank_differences(differences: UnitDifferences, alternative: str) -> Columns:
+    """Test with Wilcoxon's signed-rank test."""
+    ranks = wilcoxon(differences.values, alternative, differences.step)
+    zeros = f"{{dropped}} zeros dropped before ranking{differences.unit_text}"
+    most = WILCOXON_EXACT_UP_TO
+    words = (
+        f"exact, ties share their ranks; {zeros}",
+        f"normal approximation for more than {most} ranks, its variance that of the tied ranks; {zeros}",
+    )
+    codes = (ranks.n > most).astype(np.int32)
+    n_dropped = differences.n_units - ranks.n
+    return build_test(ranks.statistic, ranks.p_value, ranks.n, n_dropped, CodedColumn(codes, words))
 
 
 def build_test(
@@ -360,11 +290,11 @@ def build_test(
     return {"statistic": statistic, "p_value": p_value, "n": n, "n_dropped": n_dropped, "detail": detail}
 
 
-TESTS: dict[str, Callable[[MatchedSums, str], Columns]] = {
-    "t": MatchedSums.student_t,
-    "sign": MatchedSums.sign_test,
-    "wilcoxon": MatchedSums.wilcoxon,
-    "mcnemar": MatchedSums.sign_test,
+TESTS: dict[str, Callable[[UnitDifferences, str], Columns]] = {
+    "t": student_t,
+    "sign": count_signs,
+    "wilcoxon": rank_differences,
+    "mcnemar": count_signs,
 }
 """Tests of matched pairs, by the names in `sigdask.options.MATCHED_TESTS`."""
 
@@ -381,9 +311,12 @@ NO_ITEMS = "does not apply: a system has no item that counts"
 
 def two_sample_t(matched: MatchedComparisons, alternative: str) -> Columns:
     """Test the difference of two means with Student's two-sample t-test."""
-    (a, b), (n_units, totals, sums_of_squares) = matched.sides, matched.spread
-    total, squares = totals[a] - totals[b], sums_of_squares[a] + sums_of_squares[b]
-    statistic, p = compute_t(total, squares, n_units, n_units - 1, alternative, samples=2)
+    (a, b), (above, below), n_units = matched.sides, matched.sum_units(matched.systems), matched.n_units
+    above = above / compute_binary_size(above)  # so that squares stay within range
+    totals = above.sum(axis=0)
+    squares = ((above - totals / below.sum(axis=0) * below) ** 2).sum(axis=0)
+    total, square = totals[a] - totals[b], squares[a] + squares[b]
+    statistic, p = compute_t(total, square, n_units, n_units - 1, alternative, samples=2)
     codes = np.isnan(statistic).astype(np.int32)
     n = np.where(np.isnan(p), 0, 2 * n_units)
     words = SAMPLES_FREEDOM + matched.unit_text, NO_SPREAD
@@ -428,7 +361,6 @@ def run_tests(comparisons: Comparisons) -> tuple[Columns, ...]:
 
 def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> Iterator[Columns]:
     """Yield the results of the tests for comparisons that share panel, metric and items."""
-    sums = None
     for name in names:
         if (reason := _find_misfit(group, name)) is not None:
             yield build_misfit(reason, len(group.rows))
@@ -437,8 +369,7 @@ def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str
         elif name == "binomial":
             yield _mask_unfit(group, compare_shares(group, alternative))
         else:
-            sums = sums or MatchedSums.from_comparisons(group, names, alternative)
-            result = TESTS[name](sums, alternative)
+            result = join_columns([TESTS[name](d, alternative) for d in group.iter_differences()])
             yield _mask_unfit(group, result) if name == "mcnemar" else result
 
 
@@ -466,11 +397,8 @@ def build_misfit(reason: str, n: int) -> Columns:
     return build_test(nans, nans, zeros, zeros, CodedColumn.from_constant(reason, n))
 
 
-MAX_UNIT_SUMS, MAX_COLUMNS, MAX_PAIRS = 2**24, 2**12, 2**16
-"""Maximum numbers of unit sums, of their columns and of pairs of systems held at a time."""
-
-LevelResults = tuple[Integers, Integers, Floats, Floats, Floats]
-"""Rows, their groups, ICC, design effect and p."""
+MAX_UNIT_SUMS, MAX_PAIRS = 2**24, 2**12
+"""Maximum numbers of unit sums and of pairs of systems held at a time."""
 
 
 def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
@@ -521,27 +449,28 @@ def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers
 
 def compute_unit_correlations(comparisons: Comparisons) -> dict[str, Columns]:
     """Return, for each coarser column, how units' differences correlate within its groups; only for scores of sums."""
-    units = comparisons.units
+    units, n = comparisons.units, len(comparisons)
     levels = find_coarser_columns(comparisons.counts, units)
-    by_level: dict[str, list[LevelResults]] = {column: [] for column in levels}
+    found: dict[str, Columns] = {}
     for group in _group_by_sums(comparisons) if levels else ():
-        metric = comparisons.metrics[comparisons.metric[group[0]]]
-        if isinstance(metric, BoundMetric):
-            for tile in _iter_tiles(comparisons, group, len(metric.fields), units.n_units):
-                for column, results in _test_levels(comparisons, tile, metric, units, levels):
-                    by_level[column].append(results)
-    return {column: _merge_results(results, len(comparisons)) for column, results in by_level.items() if results}
+        metric = comparisons.get_metric(group[0])
+        if not isinstance(metric, BoundMetric):
+            continue
+        step = int(np.clip(MAX_UNIT_SUMS // (2 * units.n_units * len(metric.fields)), 1, MAX_PAIRS))
+        for tile in (group[start : start + step] for start in range(0, len(group), step)):
+            for column, n_groups, dependence in _test_levels(comparisons, tile, metric, levels):
+                full = found.setdefault(
+                    column, {"n_groups": np.zeros(n, np.int64), **{name: np.full(n, np.nan) for name in DEPENDENCE}}
+                )
+                is_defined = ~np.isnan(dependence[-1])
+                full["n_groups"][tile[is_defined]] = n_groups
+                for name, values in zip(DEPENDENCE, dependence, strict=True):
+                    full[name][tile] = values
+    return found
 
 
-def _merge_results(results: list[LevelResults], n: int) -> Columns:
-    """Return one column's correlations for each of `n` rows, none where they are undefined."""
-    numbers_of = {name: np.full(n, np.nan) for name in ("icc", "design_effect", "p_value")}
-    full = {"n_groups": np.zeros(n, np.int64), **numbers_of}
-    rows, *numbers = (np.concatenate(columns) for columns in zip(*results, strict=True))
-    is_defined = ~np.isnan(numbers[-1])
-    for name, values in zip(full, numbers, strict=True):
-        full[name][rows[is_defined]] = values[is_defined]
-    return full
+DEPENDENCE = ("icc", "design_effect", "p_value")
+"""Numbers about each difference, NaN where they are undefined."""
 
 
 def _group_by_sums(comparisons: Comparisons) -> list[Integers]:
@@ -551,30 +480,15 @@ def _group_by_sums(comparisons: Comparisons) -> list[Integers]:
     return group_rows(number_rows(comparisons.panel if gaps else comparisons.subset.codes, comparisons.metric))
 
 
-def _iter_tiles(comparisons: Comparisons, group: Integers, n_fields: int, n_units: int) -> Iterator[Integers]:
-    """Yield parts of a group of comparisons, each with so few systems that their units' sums fit into memory."""
-    pairs = np.stack([comparisons.a[group], comparisons.b[group]])
-    systems = np.unique(pairs)
-    max_systems = max(2, min(MAX_COLUMNS, MAX_UNIT_SUMS // n_units) // n_fields)
-    if len(systems) <= max_systems:
-        blocks = np.zeros_like(group)
-    else:
-        low, high = np.sort(np.searchsorted(systems, pairs) // (max_systems // 2), axis=0)
-        blocks = number_rows(low, high)
-    for rows in group_rows(blocks):
-        for start in range(0, len(rows), MAX_PAIRS):
-            yield group[rows[start : start + MAX_PAIRS]]
-
-
 def _test_levels(
-    comparisons: Comparisons, tile: Integers, metric: BoundMetric, units: SwapUnits, levels: Mapping[str, Integers]
-) -> Iterator[tuple[str, LevelResults]]:
-    """Yield each coarser column and its correlations within its groups, for comparisons that share metric and items."""
+    comparisons: Comparisons, tile: Integers, metric: BoundMetric, levels: Mapping[str, Integers]
+) -> Iterator[tuple[str, int, tuple[Floats, Floats, Floats]]]:
+    """Yield each coarser column, its groups, and how comparisons that share metric and items correlate in them."""
     pairs = np.stack([comparisons.a[tile], comparisons.b[tile]], axis=1)
-    systems, (i, j) = np.unique(pairs), np.searchsorted(np.unique(pairs), pairs).T
-    mask = comparisons.masks[comparisons.subset.codes[tile[0]]]
-    items = np.flatnonzero(comparisons.counts.in_common(pairs[0].tolist(), mask, metric.held))
-    unit_ids, index = np.unique(units.index[items], return_inverse=True)
+    systems, indices = np.unique(pairs, return_inverse=True)
+    i, j = indices.reshape(-1, 2).T
+    items = np.flatnonzero(comparisons.counts.in_common(pairs[0].tolist(), comparisons.get_mask(tile[0]), metric.held))
+    unit_ids, index = np.unique(comparisons.units.index[items], return_inverse=True)
     sums = sum_units(comparisons.counts, metric, systems, items, index)  # (n_units, n_systems, n_fields)
     totals = sums.sum(axis=0)
     slopes = compute_gradients(metric.form, (totals[i] + totals[j]) / 2)  # of one unit's contribution to the difference
@@ -585,8 +499,7 @@ def _test_levels(
     for column, unit_groups in levels.items():
         _, groups = np.unique(unit_groups[unit_ids], return_inverse=True)
         grams = SumsOfSquares.from_values(column, sums.reshape(len(sums), -1), groups, n_items)
-        n_groups = np.full(len(tile), len(grams.sizes), np.int64)
-        yield column, (tile, n_groups, *grams.compute_dependence(columns, weights))
+        yield column, len(grams.sizes), grams.compute_dependence(columns, weights)
 
 
 def sum_units(
