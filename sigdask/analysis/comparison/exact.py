@@ -24,10 +24,8 @@ from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn, Columns
-from sigdask.results.table import NOT_APPLICABLE, Table
+from sigdask.results.columns import CodedColumn
 from sigdask.statistics import exact
-from sigdask.statistics.bounds import EXACT_VALUE, SECOND_RUN, SIGN_TEST
 from sigdask.statistics.classical import EXACT_UP_TO, sign_test
 from sigdask.statistics.exact import (
     CLOSE_SHARE,
@@ -99,11 +97,8 @@ class ExactValues:
     def is_p(self) -> Bools:
         """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
         is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
-        return _can_be_p(self.low, self.high, is_guaranteed)
-
-
-def _can_be_p(low: Floats, high: Floats, is_guaranteed: Bools) -> Bools:
-    return np.asarray(is_guaranteed & ((high - low < CLOSE_SHARE * high) | (high == low)))
+        is_close = (self.high - self.low < CLOSE_SHARE * self.high) | (self.high == self.low)
+        return np.asarray(is_guaranteed & is_close)
 
 
 def read_exact_values(
@@ -286,42 +281,3 @@ REMEDY = (
     "{method=auto} samples it, {method=both} samples it and adds the exact values that fit, {method=randomization} "
     "only samples"
 )
-
-
-def use_exact_p(table: Table) -> Table:
-    """Return the table with exact p-values in place of those from trials, if they are known closely enough.
-
-    If no trials were requested, p is the upper bound, whatever the lower bound is.
-    """
-    exact_low, exact_high = table["exact.p_lo"], table["exact.p_hi"]
-    is_known = _can_be_p(exact_low, exact_high, table["exact.guarantee"].find(GUARANTEED.__contains__))
-    is_only_exact = (table.n_trials == 0) & ~np.isnan(exact_high)
-    p = np.where(is_known | is_only_exact, exact_high, table.p_value)
-    low = np.where(is_only_exact, np.where(is_known, p, exact_low), table["p_interval.0"])
-    is_exact = table.is_exact | is_known
-    columns: Columns = {
-        "method": table.method.fill(is_known, "exact"),
-        "p_value": p,
-        "p_interval.0": low,
-        "p_interval.1": np.where(is_only_exact, p, table["p_interval.1"]),
-    }
-    return table.replace(**columns, **_remove_repeated_checks(table, is_exact))
-
-
-def _remove_repeated_checks(table: Table, exact: Bools) -> Columns:
-    """Return the checks, of which those that compute an exact p again, or have no part in it, are not applicable."""
-    sign_p, is_checked = table[f"checks.{SIGN_TEST}.p_value"], table[f"checks.{EXACT_VALUE}.verdict"].find(bool)
-    is_same = exact & is_checked & np.isclose(sign_p, table["exact.p_hi"], rtol=1e-9, atol=0)
-    columns: Columns = {}
-    for name, is_repeated, why in (
-        (SECOND_RUN, exact, "p is exact, so a second run checks nothing"),
-        (SIGN_TEST, is_same, "the exact p is that of the sign test, and the trials are compared with it"),
-    ):
-        verdict, p_value, reason = (table[f"checks.{name}.{key}"] for key in ("verdict", "p_value", "why"))
-        rows = is_repeated & verdict.find(lambda word: word not in {"", NOT_APPLICABLE})
-        columns |= {
-            f"checks.{name}.verdict": verdict.fill(rows, NOT_APPLICABLE),
-            f"checks.{name}.p_value": np.where(rows, np.nan, p_value),
-            f"checks.{name}.why": reason.fill(rows, why),
-        }
-    return columns

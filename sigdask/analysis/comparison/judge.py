@@ -31,7 +31,7 @@ from sigdask.randomization.resampling import Jackknife
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import RECIPE, CodedColumn, Columns
-from sigdask.results.table import METHODS, VERDICTS, Table
+from sigdask.results.table import METHODS, NOT_APPLICABLE, VERDICTS, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 from sigdask.statistics.dependence import compare_runs
@@ -42,10 +42,11 @@ Failed = Callable[[str, str], object]
 NOT_A_MEAN = "the score is not a mean of items scored 0 or 1"
 REASONS = (
     "", NOT_A_MEAN, "no trials were requested", "{unit}s are swapped, not items: this is another null hypothesis",
-    "not requested", "all arrangements were counted",
+    "not requested", "all arrangements were counted", "p is exact, so a second run checks nothing",
 )  # fmt: skip
 """Reasons why a check does not apply."""
-APPLIES, HAS_NO_MEAN, IS_IDLE, HAS_UNITS, IS_NOT_REQUESTED, IS_COMPLETE = range(len(REASONS))
+REPEATED = "the exact p is that of the sign test, and the trials are compared with it"
+APPLIES, HAS_NO_MEAN, IS_IDLE, HAS_UNITS, IS_NOT_REQUESTED, IS_COMPLETE, IS_EXACT = range(len(REASONS))
 
 
 def build_table(
@@ -69,6 +70,10 @@ def build_table(
     p = bounds.compute_p_value(n_extreme, n_trials, exact=exact)
     low, high = p.copy(), p.copy()
     low[~exact], high[~exact] = bounds.clopper_pearson(n_extreme[~exact], n_trials[~exact])
+    is_only_exact = (n_trials == 0) & ~np.isnan(exact_values.high)
+    p = np.where(exact_values.is_p | is_only_exact, exact_values.high, p)
+    low = np.where(is_only_exact, np.where(exact_values.is_p, p, exact_values.low), low)
+    high = np.where(is_only_exact, p, high)
     second = read_counts(joined, "second run", tallies, TAILS.index(spec.alternative)) * (~exact & (n_trials > 0))
     has_second, most = second[0] > 0, np.maximum([n_trials, second[0]], 1)
     agreement = np.where(has_second, bounds.compute_agreement_p(n_extreme, second[1], *most), np.nan)
@@ -76,14 +81,23 @@ def build_table(
     a, b = ([CodedColumn(getattr(c, side), tuple(c.counts.systems)) for c in sets] for side in ("a", "b"))
     metrics, subset = [CodedColumn(c.metric, c.metrics) for c in sets], CodedColumn.join([c.subset for c in sets])
     level = bounds.ALARM / np.maximum(n_sampled, 1)
-    second_p = np.where(has_second, bounds.compute_bound(second[1], np.maximum(second[0], 1)), np.nan)
-    why = np.where(has_second, APPLIES, np.where(exact, IS_COMPLETE, IS_NOT_REQUESTED))
-    second_check = _build_check(has_second, agreement >= level, second_p, np.full(n, np.nan), why)
+    is_checked = has_second & ~exact_values.is_p
+    second_p = np.where(is_checked, bounds.compute_bound(second[1], np.maximum(second[0], 1)), np.nan)
+    why = np.select([is_checked, has_second, exact], [APPLIES, IS_EXACT, IS_COMPLETE], IS_NOT_REQUESTED)
     sign_check = _check_sign_test(joined, signs, n_trials, n_extreme, exact, level)
+    exact_check = _check_exact_value(exact_values, n_trials, n_extreme, exact, sign_check, level)
+    is_same = exact_values.is_p & np.isclose(sign_check["p_value"], exact_check["p_value"], rtol=1e-9, atol=0)
     checks = {
-        "second run": second_check,
-        "sign test": sign_check,
-        "exact value": _check_exact_value(exact_values, n_trials, n_extreme, exact, sign_check, level),
+        "second run": _build_check(is_checked, agreement >= level, second_p, np.full(n, np.nan), why),
+        "sign test": {
+            **sign_check,
+            "verdict": sign_check["verdict"].fill(is_same, NOT_APPLICABLE),
+            "p_value": np.where(is_same, np.nan, sign_check["p_value"]),
+            "why": sign_check["why"].fill(
+                is_same, "the exact p is that of the sign test, and the trials are compared with it"
+            ),
+        },
+        "exact value": exact_check,
     }
     columns = {
         "test_set": CodedColumn.join([CodedColumn.from_constant(c.counts.name, len(c)) for c in sets]),
@@ -97,7 +111,7 @@ def build_table(
         "signature": CodedColumn.join([column.map(lambda metric: metric.signature or "") for column in metrics]),
         "alternative": CodedColumn.from_constant(spec.alternative, n),
         **{name: joined.get_column(name) for name in ("n_items", "n_units", "n_discordant")},
-        "method": CodedColumn(exact.astype(np.int32), METHODS),
+        "method": CodedColumn((exact | exact_values.is_p).astype(np.int32), METHODS),
         "n_trials": n_trials,
         "n_extreme": n_extreme,
         "p_value": p,

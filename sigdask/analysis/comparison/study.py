@@ -13,7 +13,6 @@ import numpy as np
 
 from sigdask.analysis.comparison.classical import compute_unit_correlations, find_coarsest, run_tests
 from sigdask.analysis.comparison.equal_scores import explain_contested
-from sigdask.analysis.comparison.exact import use_exact_p
 from sigdask.analysis.comparison.families import (
     DETAILS,
     ONE_SET,
@@ -343,7 +342,7 @@ def judge_studies(
         for start, study_families in zip(starts, families, strict=True)
         for adjustment, indices in study_families
     ]
-    table = _add_adjusted_p(use_exact_p(table), all_families, tallies)
+    table = _add_adjusted_p(table, all_families, tallies)
     if adjusted := _select_adjusted(table, all_families):
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
         if table.has("runs"):
