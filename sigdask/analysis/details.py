@@ -9,11 +9,9 @@ Tables of units have both systems' scores on every unit, and the contribution of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -71,11 +69,8 @@ class EqualWidthBars:
         n_steps = max(round(reach / step) + 1, 1)
         width = step * -(-n_steps // MAX_BARS)
         low = minimum - step / 2
-        bar_index = np.clip(((values - low) / width).astype(np.int64), 0, int((maximum - low) / width))
-        n_bars = int(bar_index.max()) + 1
-        return EqualWidthBars(
-            low, width, np.bincount(bar_index, minlength=n_bars), np.bincount(bar_index[marked], minlength=n_bars)
-        )
+        edges = low + width * np.arange(int((maximum - low) / width) + 2)
+        return EqualWidthBars(low, width, np.histogram(values, edges)[0], np.histogram(values[marked], edges)[0])
 
 
 MAX_TRIALS, MIN_TRIALS = 2**13, 2**10
@@ -139,16 +134,16 @@ def draw_null_distribution(panel: PairPanel, row: int, column: int, tail: int, n
     return NullDistribution(swapped.observed, len(is_extreme), int(is_extreme.sum()), is_whole, histogram)
 
 
+MAX_DECIDING = 10
+"""Number of decisive units named for each side."""
+
 MAX_ITEMS = 3
 """Maximum number of items of a unit whose texts are shown."""
 
-MAX_CHARACTERS, MAX_LISTED = 400, 60
-"""Maximum characters of a text, and members of a list, that are shown."""
+MAX_CHARACTERS = 400
+"""Maximum characters of a text that are shown."""
 
 CUT = " […]"
-
-CACHED_COLUMNS = 2
-"""Number of systems whose outputs are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +171,16 @@ class ItemDetails:
 
 @dataclass(frozen=True, slots=True)
 class UnitDetails:
-    """One unit with some of its items.
+    """A unit that decides, with some of its items.
 
     Attributes
     ----------
     name : str
         Value of its items in the column of units. For single items, their id or position.
+    value : float
+        Its contribution to the difference.
+    scores : tuple of float
+        Scores of both systems on this unit alone. NaN if scores are no means.
     n_items : int
         Number of items that both systems have.
     items : tuple of ItemDetails
@@ -189,136 +188,29 @@ class UnitDetails:
     """
 
     name: str
+    value: float
+    scores: tuple[float, float]
     n_items: int
     items: tuple[ItemDetails, ...]
 
 
-UnitSelection = tuple[tuple[int, int], AnyBound, Bools | None]
-"""The systems, the metric and the items of a comparison; None for all items."""
+def _iter_items(counts: Counts, items: list[int], columns: Sequence[Any]) -> Iterator[ItemDetails]:
+    """Yield some items of a unit, given all inputs and outputs, beginning with those on which two outputs differ."""
+    _, a, b = columns
+    if a is not None and len(items) > MAX_ITEMS:
+        items = sorted(items, key=lambda item: bool(a[item] == b[item]))
+    for item in items[:MAX_ITEMS]:
+        name = str(item + 1) if counts.ids is None else counts.ids[item]
+        prompt, *both = (None if column is None else format_value(column[item]) for column in columns)
+        yield ItemDetails(name, prompt, _list_gold(counts, item), *both)
 
 
-@dataclass(frozen=True, eq=False)
-class UnitIndex:
-    """The units of one test set, with their details and scores.
-
-    Attributes
-    ----------
-    comparisons : Comparisons
-        The comparisons of the test set by its swapped units.
-    """
-
-    comparisons: Comparisons
-
-    @cached_property
-    def _items_by_unit(self) -> tuple[Integers, Integers]:
-        """Items ordered by unit, and the index at which the items of each unit begin."""
-        units = self.comparisons.units
-        order = np.argsort(units.index, kind="stable")
-        return order, np.searchsorted(units.index[order], np.arange(units.n_units + 1))
-
-    @property
-    def counts(self) -> Counts:
-        """The test set."""
-        return self.comparisons.counts
-
-    def list_details(
-        self, selection: UnitSelection, addresses: Iterable[int], scores: Floats
-    ) -> tuple[UnitDetails, ...]:
-        """Return the details of units in a comparison; `scores` of the two systems have shape (n_units, 2)."""
-        pair, metric, mask = selection
-        is_used = self.counts.in_common(pair, mask, metric.held)
-        order, starts = self._items_by_unit
-        details = []
-        for address, unit_scores in zip(addresses, scores, strict=True):
-            name, items = self.names[address], order[starts[address] : starts[address + 1]]
-            items = items[is_used[items]].tolist()
-            if "topics" in self.counts.fields:  # rankings are too long to read
-                a, b = map(format_value, unit_scores)
-                item_details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), a, b),)
-            else:
-                item_details = tuple(
-                    self._build_item(item, pair) for item in self._sort_by_difference(items, pair)[:MAX_ITEMS]
-                )
-            details.append(UnitDetails(name, len(items), item_details))
-        return tuple(details)
-
-    @cached_property
-    def names(self) -> Sequence[str]:
-        """The name of each unit, by its address."""
-        counts, units = self.counts, self.comparisons.units
-        if counts.unit == "item" and counts.ids is None:
-            return [str(k + 1) for k in range(units.n_units)]
-        first = np.zeros(units.n_units, np.int64)
-        first[units.index[::-1]] = np.arange(len(units.index))[::-1]
-        names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
-        assert names is not None
-        return [names[item] for item in first.tolist()]
-
-    def iter_scores(
-        self, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None
-    ) -> Iterator[pa.Table]:
-        """Yield the units of one comparison; nothing if the systems have no item in common."""
-        counts, names = self.counts, self.names
-        addresses, sizes, scores, contributions, kind, note = self.compute_scores(pair, metric, mask)
-        if len(addresses):
-            a, b = (counts.systems[system] for system in pair)
-            labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
-            ids = [names[address] for address in addresses.tolist()]
-            yield build_unit_data(labels, ids, sizes, scores, contributions, kind, note)
-
-    def compute_scores(
-        self, pair: tuple[int, int], metric: AnyBound, mask: Bools | None
-    ) -> tuple[Integers, Integers, Floats, Floats, str, str]:
-        """Return addresses, sizes, scores and contributions of units, in the order of the data, with kind and note."""
-        counts, units = self.counts, self.comparisons.units
-        items = counts.in_common(pair, mask, metric.held)
-        addresses, first, index, sizes = np.unique(units.index[items], True, True, True)
-        order = np.argsort(first)
-        addresses, index, sizes = addresses[order], np.argsort(order)[index], sizes[order]
-        if isinstance(metric, BoundMetric):
-            sums = sum_units(counts, metric, np.array(pair), np.flatnonzero(items), index)
-            scores, contributions, adds_up = compute_effects(metric.form, sums)
-            return addresses, sizes, scores, contributions, SHARE if adds_up else LEAVE_ONE_OUT, ""
-        scores = np.full((len(addresses), 2), np.nan)
-        return addresses, sizes, scores, scores[:, 0], NO_CONTRIBUTION, NO_SUMS
-
-    def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
-        """Return the items of a unit, beginning with items on which the two outputs differ."""
-        if len(items) <= MAX_ITEMS or self.counts.outputs is None:
-            return items
-        a, b = (self._get_outputs(system) for system in pair)
-        return sorted(items, key=lambda item: bool(a[item] == b[item]))
-
-    def _build_item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
-        outputs, ids = self.counts.outputs, self.counts.ids
-        a, b = (None if outputs is None else format_value(self._get_outputs(system)[item]) for system in pair)
-        prompt = None if outputs is None or outputs.asked is None else outputs.asked[item]
-        name = str(item + 1) if ids is None else ids[item]
-        return ItemDetails(name, None if prompt is None else format_value(prompt), self._get_gold(item), a, b)
-
-    def _get_gold(self, item: int) -> tuple[str, ...]:
-        outputs = self.counts.outputs
-        if outputs is None or outputs.gold is None:
-            return ()
-        answer = outputs.gold[item]
-        is_several = isinstance(answer, tuple) and self._is_text
-        return tuple(map(format_value, answer)) if is_several else (format_value(answer),)
-
-    @property
-    def _is_text(self) -> bool:
-        """Whether the gold standard consists of references of a text."""
-        return "segments" in self.counts.fields
-
-    @property
-    def field_names(self) -> tuple[str, str]:
-        """The names of an item's input and gold standard in these data."""
-        return ("source", "reference") if self._is_text else ("asked", "right")
-
-    @cached_property
-    def _get_outputs(self) -> Callable[[int], Any]:
-        """Function that returns the outputs of a system; those of the last two systems are cached."""
-        assert self.counts.outputs is not None
-        return lru_cache(CACHED_COLUMNS)(self.counts.outputs.systems.__getitem__)
+def _list_gold(counts: Counts, item: int) -> tuple[str, ...]:
+    if counts.outputs is None or counts.outputs.gold is None:
+        return ()
+    answer = counts.outputs.gold[item]
+    is_several = isinstance(answer, tuple) and "segments" in counts.fields  # references of a text
+    return tuple(map(format_value, answer)) if is_several else (format_value(answer),)
 
 
 def format_value(value: Any) -> str:
@@ -341,23 +233,12 @@ def _format_plain(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return _join_some(
-            ", ", (f"{_format_plain(key)}: {_format_plain(item)}" for key, item in sorted(value.items())), len(value)
-        )
+        return ", ".join(f"{_format_plain(key)}: {_format_plain(item)}" for key, item in sorted(value.items()))
     if isinstance(value, (set, frozenset)):
-        return _join_some(", ", sorted(map(_format_plain, value)), len(value))
+        return ", ".join(sorted(map(_format_plain, value)))
     if isinstance(value, (list, tuple, np.ndarray)):
-        return _join_some(" ", map(_format_plain, value), len(value))
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)[: MAX_CHARACTERS + 1]
-
-
-def _join_some(separator: str, parts: Iterable[str], n: int) -> str:
-    joined = separator.join(islice(parts, MAX_LISTED))
-    return joined + CUT if n > MAX_LISTED else joined
-
-
-MAX_DECIDING = 10
-"""Number of decisive units named for each side."""
+        return " ".join(map(_format_plain, value))
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,12 +253,6 @@ class UnitShares:
         Numbers of units that raise the difference of scores, that lower it, and that do neither.
     histogram : EqualWidthBars or None
         Histogram of the contributions other than 0. Negative ones are marked. None if there are none.
-    addresses : int64 array, shape (n_named,)
-        The units that decide: those that raise the difference most, then those that lower it most, by size.
-    values : float64 array, shape (n_named,)
-        Their contributions.
-    scores : float64 array, shape (n_named, 2)
-        Scores of both systems on each of these units alone. NaN if scores are no means.
     """
 
     add_up: bool
@@ -385,37 +260,6 @@ class UnitShares:
     n_for_b: int
     n_alike: int
     histogram: EqualWidthBars | None
-    addresses: Integers
-    values: Floats
-    scores: Floats
-
-    @staticmethod
-    def from_panel(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
-        """Return the shares of the units in a pair's difference under one metric."""
-        all_values = compute_unit_contributions(panel, row, column)
-        size = np.abs(np.nan_to_num(all_values))
-        nonzero = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
-        values = all_values[nonzero]
-        order = np.argsort(-values, kind="stable")
-        above = order[: min(MAX_DECIDING, np.count_nonzero(values > 0))]
-        below = order[::-1][: min(MAX_DECIDING, np.count_nonzero(values < 0))]
-        deciding = np.concatenate([above, below])
-        is_mean = isinstance(panel, Panel) and panel.linear[column]
-        scores = np.full((len(deciding), 2), np.nan)
-        if is_mean:
-            assert isinstance(panel, Panel)
-            sums = panel.values[nonzero[deciding]][:, panel.pairs[row]].astype(np.int64)
-            scores = panel.metrics[column].form.score(panel.to_arguments(column, sums))
-        return UnitShares(
-            add_up=is_mean,
-            n_for_a=int(np.count_nonzero(values > 0)),
-            n_for_b=int(np.count_nonzero(values < 0)),
-            n_alike=panel.extent[1] - len(values),
-            histogram=EqualWidthBars.from_values(values, values < 0) if len(values) else None,
-            addresses=panel.addresses[nonzero[deciding]],
-            values=values[deciding],
-            scores=scores,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -430,20 +274,20 @@ class ComparisonDetails:
         The alternative, which decides which differences are extreme.
     null : NullDistribution
         Distribution of the difference under swaps.
+    field_names : tuple of str
+        Names of inputs and gold standard in these data.
     shares : UnitShares or None
         Contributions of units. None for a metric of whole outputs, which scores no unit.
     deciding_units : tuple of UnitDetails
-        The units that decide, as `shares` lists them.
-    field_names : tuple of str
-        Names of inputs and gold standard in these data.
+        The units that decide: those that raise the difference most, then those that lower it most, by size.
     """
 
     row: int
     alternative: str
     null: NullDistribution
-    shares: UnitShares | None
-    deciding_units: tuple[UnitDetails, ...]
     field_names: tuple[str, str]
+    shares: UnitShares | None = None
+    deciding_units: tuple[UnitDetails, ...] = ()
 
 
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
@@ -462,44 +306,78 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
         Rows to open, in the requested order.
     """
     details = []
-    for analysis in study.analyses:
-        comparisons, unit_index = analysis.main, UnitIndex(analysis.main)
+    for comparisons in (analysis.main for analysis in study.analyses):
         for row in rows.tolist():
             if (index := _find_comparison(comparisons, table, row)) is not None:
                 with suppress(InputError):  # a metric of whole outputs gave no score, as the results say
-                    details.append(_open_comparison(unit_index, index, row, table.alternative[row]))
+                    details.append(_open_comparison(comparisons, index, row, table.alternative[row]))
     order = {row: k for k, row in enumerate(rows.tolist())}
     return tuple(sorted(details, key=lambda entry: order[entry.row]))
 
 
 def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | None:
     """Return the index of the comparison of a result; None if it is not among these."""
-    c = comparisons
-    sides = ((c.a, table.a[row]), (c.b, table.b[row]))
-    metrics, column = [metric.name for metric in c.metrics], table["subset.column"][row]
+    c, column = comparisons, table["subset.column"][row]
     subset = Subset(column, table["subset.value"][row]) if column else None
-    if table.test_set[row] != c.counts.name or subset not in c.subset.values:
+    keys: list[tuple[Any, Sequence[Any], Any]] = [
+        (c.a, c.counts.systems, table.a[row]),
+        (c.b, c.counts.systems, table.b[row]),
+        (c.metric, [metric.name for metric in c.metrics], table.metric[row]),
+        (c.subset.codes, c.subset.values, subset),
+    ]
+    if table.test_set[row] != c.counts.name or any(value not in values for _, values, value in keys):
         return None
-    fits = c.subset.codes == c.subset.values.index(subset)
-    names = [(codes, c.counts.systems, name) for codes, name in sides]
-    for codes, values, name in (*names, (c.metric, metrics, table.metric[row])):
-        fits = fits & (codes == (values.index(name) if name in values else -1))
+    fits = np.logical_and.reduce([codes == values.index(value) for codes, values, value in keys])
     return next(iter(np.flatnonzero(fits).tolist()), None)
 
 
-def _open_comparison(unit_index: UnitIndex, index: int, row: int, alternative: str) -> ComparisonDetails:
-    comparisons = unit_index.comparisons
+def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative: str) -> ComparisonDetails:
     panel, place, column = comparisons.get_panel(index), int(comparisons.row[index]), int(comparisons.column[index])
     assert isinstance(panel, PairPanel)
     null = draw_null_distribution(panel, place, column, TAILS.index(alternative), int(comparisons.n_trials[index]))
-    shares: UnitShares | None = None
-    deciding: tuple[UnitDetails, ...] = ()
-    if isinstance(panel, Panel | PresencePanel) and not isinstance(panel, DecisionPanel):
-        shares = UnitShares.from_panel(panel, place, column)
-        pair = int(comparisons.a[index]), int(comparisons.b[index])
-        selection = pair, comparisons.get_metric(index), comparisons.get_mask(index)
-        deciding = unit_index.list_details(selection, shares.addresses, shares.scores)
-    return ComparisonDetails(row, alternative, null, shares, deciding, unit_index.field_names)
+    words = ("source", "reference") if "segments" in comparisons.counts.fields else ("asked", "right")
+    if not isinstance(panel, Panel | PresencePanel) or isinstance(panel, DecisionPanel):
+        return ComparisonDetails(row, alternative, null, words)
+    contributions = compute_unit_contributions(panel, place, column)
+    sizes = np.abs(np.nan_to_num(contributions))
+    kept = np.flatnonzero(sizes > ROUNDING * sizes.max(initial=0.0))
+    values = contributions[kept]
+    order, n_for_a, n_for_b = np.argsort(-values, kind="stable"), int((values > 0).sum()), int((values < 0).sum())
+    histogram = EqualWidthBars.from_values(values, values < 0) if len(values) else None
+    is_mean = isinstance(panel, Panel) and panel.linear[column]
+    shares = UnitShares(is_mean, n_for_a, n_for_b, panel.extent[1] - len(values), histogram)
+    largest = np.concatenate([order[: min(MAX_DECIDING, n_for_a)], order[::-1][: min(MAX_DECIDING, n_for_b)]])
+    scores = np.full((len(largest), 2), np.nan)
+    if isinstance(panel, Panel) and is_mean:
+        sums = panel.values[kept[largest]][:, panel.pairs[place]].astype(np.int64)
+        scores = panel.metrics[column].form.score(panel.to_arguments(column, sums))
+    found = zip(panel.addresses[kept[largest]].tolist(), values[largest].tolist(), scores.tolist(), strict=True)
+    return ComparisonDetails(row, alternative, null, words, shares, tuple(_iter_units(comparisons, index, found)))
+
+
+def _iter_units(
+    comparisons: Comparisons, index: int, found: Iterable[tuple[int, float, Sequence[float]]]
+) -> Iterator[UnitDetails]:
+    """Yield units of a comparison, given the address, contribution and scores of each."""
+    counts = comparisons.counts
+    pair = int(comparisons.a[index]), int(comparisons.b[index])
+    is_used = counts.in_common(pair, comparisons.get_mask(index), comparisons.get_metric(index).held)
+    outputs = counts.outputs
+    columns = (None,) * 3 if outputs is None else (outputs.asked, *(outputs.systems[system] for system in pair))
+    for address, value, (a, b) in found:
+        items = np.flatnonzero(comparisons.units.index == address)
+        [name], used = _name_units(counts, items[:1]), items[is_used[items]].tolist()
+        if "topics" in counts.fields:  # rankings are too long to read
+            details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), format_value(a), format_value(b)),)
+        else:
+            details = tuple(_iter_items(counts, used, columns))
+        yield UnitDetails(name, value, (a, b), len(used), details)
+
+
+def _name_units(counts: Counts, items: Integers) -> list[str]:
+    """Return the name of the unit of each of some items: for single items, their id or position."""
+    names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
+    return [str(k + 1) if names is None else names[k] for k in items.tolist()]
 
 
 MAX_FOR_ALL = 20
@@ -580,8 +458,29 @@ class UnitTables:
             pairs = comparisons.pairs.tolist()
             if pair is not None:
                 pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
-            table = UnitIndex(comparisons)
             for value, mask in zip(comparisons.subset.values, comparisons.masks, strict=True):
                 for a, b in pairs:
                     for bound in comparisons.metrics:
-                        yield from table.iter_scores((a, b), bound, value, mask)
+                        yield from _iter_scores(comparisons, (a, b), bound, value, mask)
+
+
+def _iter_scores(
+    comparisons: Comparisons, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None
+) -> Iterator[pa.Table]:
+    """Yield the units of one comparison in the order of the data; nothing if the systems have no item in common."""
+    counts = comparisons.counts
+    items = np.flatnonzero(counts.in_common(pair, mask, metric.held))
+    _, first, index, sizes = np.unique(comparisons.units.index[items], True, True, True)
+    order = np.argsort(first)
+    first, index, sizes = first[order], np.argsort(order)[index], sizes[order]
+    if not len(first):
+        return
+    scores, kind, note = np.full((len(first), 2), np.nan), NO_CONTRIBUTION, NO_SUMS
+    contributions = scores[:, 0]
+    if isinstance(metric, BoundMetric):
+        sums = sum_units(counts, metric, np.array(pair), items, index)
+        scores, contributions, adds_up = compute_effects(metric.form, sums)
+        kind, note = SHARE if adds_up else LEAVE_ONE_OUT, ""
+    a, b = (counts.systems[system] for system in pair)
+    labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
+    yield build_unit_data(labels, _name_units(counts, items[first]), sizes, scores, contributions, kind, note)

@@ -42,8 +42,6 @@ class SumsOfSquares:
 
     Attributes
     ----------
-    column : str
-        The grouping column.
     sizes : int64 array, shape (n_groups,)
         Units in each group.
     sums : float64 array, shape (n_columns,)
@@ -53,7 +51,6 @@ class SumsOfSquares:
         Cross products of the units' excess over their share by items, and of its group means weighted by size.
     """
 
-    column: str
     sizes: Integers
     sums: Floats
     scale: Floats
@@ -61,13 +58,11 @@ class SumsOfSquares:
     between: Floats
 
     @staticmethod
-    def from_values(column: str, values: Floats, groups: Integers, n_items: Integers) -> SumsOfSquares:
+    def from_values(values: Floats, groups: Integers, n_items: Integers) -> SumsOfSquares:
         """Compute the sums of squares from each unit's values and group.
 
         Parameters
         ----------
-        column : str
-            The grouping column.
         values : float64 array, shape (n_units, n_columns)
             Contributions of each unit.
         groups : int64 array, shape (n_units,)
@@ -81,7 +76,7 @@ class SumsOfSquares:
         centred = (values - np.outer(n_items / n_items.sum(), total)) / scale
         sums = np.zeros((len(sizes), values.shape[1]))
         np.add.at(sums, groups, centred)
-        return SumsOfSquares(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
+        return SumsOfSquares(sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
     def compute_dependence(self, columns: Integers, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Return ICC, design effect and p-value of many linear combinations, each of a few columns.

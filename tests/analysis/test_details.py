@@ -59,7 +59,9 @@ def test_units_of_a_mean_add_up_and_the_largest_are_named():
     assert details.shares.add_up
     assert [unit.name for unit in details.deciding_units[:10]] == [f"i{k:02}" for k in order[:10]]
     assert [unit.name for unit in details.deciding_units[10:]] == [f"i{k:02}" for k in order[::-1][:10]]
-    np.testing.assert_allclose(details.shares.values[:10], unit_shares[order[:10]], atol=1e-12)
+    np.testing.assert_allclose(
+        [unit.value for unit in details.deciding_units[:10]], unit_shares[order[:10]], atol=1e-12
+    )
     assert details.shares.n_for_a == np.count_nonzero(unit_shares > 0)
     assert (details.shares.n_for_a + details.shares.n_for_b + details.shares.n_alike) == N == results[0].n_units
     assert details.deciding_units[0].items[0].a == f"{a[order[0]]:.6g}"

@@ -31,7 +31,7 @@ def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
     groups = np.sort(rng.integers(0, 8, 60))
     groups = np.unique(groups, return_inverse=True)[1]
     values = rng.standard_normal((60, 2)) + (seed / 2) * groups[:, None] / 8
-    result = compute_dependence(SumsOfSquares.from_values("g", values, groups, np.ones(60, int)), [1.0, -1.0])
+    result = compute_dependence(SumsOfSquares.from_values(values, groups, np.ones(60, int)), [1.0, -1.0])
     d = values[:, 0] - values[:, 1]
     parts = [d[groups == g] for g in range(groups.max() + 1)]
     f = stats.f_oneway(*parts)
@@ -46,12 +46,10 @@ def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
 
 def test_nothing_varies_within_or_at_all():
     groups = np.repeat(np.arange(4), 3)
-    constant = compute_dependence(
-        SumsOfSquares.from_values("g", np.ones((12, 2)), groups, np.ones(12, int)), [1.0, -1.0]
-    )
+    constant = compute_dependence(SumsOfSquares.from_values(np.ones((12, 2)), groups, np.ones(12, int)), [1.0, -1.0])
     assert constant is None
     constant_within = compute_dependence(
-        SumsOfSquares.from_values("g", np.column_stack([groups, 0 * groups]).astype(float), groups, np.ones(12, int)),
+        SumsOfSquares.from_values(np.column_stack([groups, 0 * groups]).astype(float), groups, np.ones(12, int)),
         [1.0, -1.0],
     )
     assert (constant_within.icc, constant_within.p_value) == (pytest.approx(1.0), 0.0)
@@ -63,7 +61,7 @@ def test_groups_of_equal_means_have_an_f_of_0_whatever_rounding_leaves():
         half = np.append(rng.integers(0, 2, 8), [0, 1])
         d, x = np.concatenate([half, half[::-1]]), rng.random(20)
         result = compute_dependence(
-            SumsOfSquares.from_values("g", np.column_stack([x + d, x]), np.repeat([0, 1], 10), np.ones(20, int)),
+            SumsOfSquares.from_values(np.column_stack([x + d, x]), np.repeat([0, 1], 10), np.ones(20, int)),
             [1, -1],
         )
         assert result.p_value == pytest.approx(1.0, abs=1e-6)  # scipy.stats.f.sf(0, 1, 18)
@@ -72,7 +70,7 @@ def test_groups_of_equal_means_have_an_f_of_0_whatever_rounding_leaves():
 def test_groups_of_one_unit_and_one_group_of_all_have_no_dependence():
     values = build_rng(1).standard_normal((12, 2))
     for groups in (np.arange(12), np.zeros(12, int)):
-        assert compute_dependence(SumsOfSquares.from_values("g", values, groups, np.ones(12, int)), [1.0, -1.0]) is None
+        assert compute_dependence(SumsOfSquares.from_values(values, groups, np.ones(12, int)), [1.0, -1.0]) is None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ wide (Yeh 2000, section 2.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -70,7 +70,7 @@ def _build_score_iterator(group: MatchedComparisons) -> Callable[[], Iterator[Fl
             is_counted = (below > 0).all(axis=1)
             yield above[is_counted], below[is_counted]
 
-    total, sizes = sum(np.stack([part.sum(axis=0) for part in block]) for block in iter_blocks())
+    total, sizes = np.sum([[part.sum(axis=0) for part in block] for block in iter_blocks()], axis=0)
     share = total / np.where(sizes > 0, sizes, 1.0)
     return lambda: (above - below * share for above, below in iter_blocks())
 
@@ -341,6 +341,9 @@ def compare_shares(matched: MatchedComparisons, alternative: str) -> Columns:
     return build_test(z, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
 
+INDEPENDENT = {"two-sample-t": two_sample_t, "binomial": compare_shares}
+"""Tests of independent samples."""
+
 NO_RATIO = "does not apply: the score is not a mean or share over items"
 NOT_A_MEAN = "does not apply: the denominator depends on the system, so the score is not a sum over units"
 NOT_RIGHT_OR_WRONG = "does not apply: it needs items that are right or wrong (scores of 0 and 1)"
@@ -352,25 +355,20 @@ def run_tests(comparisons: Comparisons) -> tuple[Columns, ...]:
     if not names or not len(comparisons):
         return ()
     groups = [*iter_matched(comparisons)]
-    results = [[*_run_group(group, names, alternative)] for group in groups]
-    if len(results) == 1:
-        return tuple(results[0])
-    inverse = np.argsort(np.concatenate([group.rows for group in groups]))
-    return tuple(take_rows(join_columns(columns), inverse) for columns in zip(*results, strict=True))
+    order = np.argsort(np.concatenate([group.rows for group in groups]))
+    results = (join_columns([_run_test(group, name, alternative) for group in groups]) for name in names)
+    return tuple(take_rows(result, order) for result in results)
 
 
-def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> Iterator[Columns]:
-    """Yield the results of the tests for comparisons that share panel, metric and items."""
-    for name in names:
-        if (reason := _find_misfit(group, name)) is not None:
-            yield build_misfit(reason, len(group.rows))
-        elif name == "two-sample-t":
-            yield two_sample_t(group, alternative)
-        elif name == "binomial":
-            yield _mask_unfit(group, compare_shares(group, alternative))
-        else:
-            result = join_columns([TESTS[name](d, alternative) for d in group.iter_differences()])
-            yield _mask_unfit(group, result) if name == "mcnemar" else result
+def _run_test(group: MatchedComparisons, name: str, alternative: str) -> Columns:
+    """Return the results of a test for comparisons that share panel, metric and items."""
+    if (reason := _find_misfit(group, name)) is not None:
+        return build_misfit(reason, len(group.rows))
+    if name in INDEPENDENT:
+        result = INDEPENDENT[name](group, alternative)
+    else:
+        result = join_columns([TESTS[name](d, alternative) for d in group.iter_differences()])
+    return _mask_unfit(group, result) if name in {"mcnemar", "binomial"} else result
 
 
 def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
@@ -426,79 +424,68 @@ def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
 
 def _find_stray(fine: Factor, coarse: Factor) -> str | None:
     """Return a group of `fine` that lies in several groups of `coarse`, or None if there is none."""
-    coarse_of = np.zeros(len(fine.levels), np.int64)
-    coarse_of[fine.codes[::-1]] = coarse.codes[::-1]  # from the first row of each group
-    strays = np.flatnonzero(coarse_of[fine.codes] != coarse.codes)
+    _, strays = _map_groups(fine.codes, len(fine.levels), coarse)
     return fine[int(strays[0])] if len(strays) else None
+
+
+def _map_groups(index: NDArray[Any], n: int, coarse: Factor) -> tuple[Integers, Integers]:
+    """Return the coarse group of each of `n` finer ones, given that of each row, and the rows that contradict it."""
+    coarse_of = np.zeros(n, np.int64)
+    coarse_of[index[::-1]] = coarse.codes[::-1]  # from the first row of each group
+    return coarse_of, np.flatnonzero(coarse_of[index] != coarse.codes)
 
 
 def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers]:
     """Return the group of each unit in columns whose groups contain whole units, fewer than there are units."""
     columns = {}
     for column in counts.groups:
-        if column == counts.unit:
-            continue
         group = counts.group(column)
-        unit_groups = np.full(units.n_units, -1, np.int64)
-        unit_groups[units.index] = group.codes
-        nested = bool((unit_groups[units.index] == group.codes).all())
-        if nested and 2 <= len(group.levels) < units.n_units:
+        unit_groups, strays = _map_groups(units.index, units.n_units, group)
+        if column != counts.unit and not len(strays) and 2 <= len(group.levels) < units.n_units:
             columns[column] = unit_groups
     return columns
 
 
+DEPENDENCE = ("icc", "design_effect", "p_value")
+"""Numbers about how differences correlate within groups, NaN where they are undefined."""
+
+
 def compute_unit_correlations(comparisons: Comparisons) -> dict[str, Columns]:
     """Return, for each coarser column, how units' differences correlate within its groups; only for scores of sums."""
-    units, n = comparisons.units, len(comparisons)
-    levels = find_coarser_columns(comparisons.counts, units)
+    n, n_units = len(comparisons), comparisons.units.n_units
+    levels = find_coarser_columns(comparisons.counts, comparisons.units)
     found: dict[str, Columns] = {}
-    for group in _group_by_sums(comparisons) if levels else ():
-        metric = comparisons.get_metric(group[0])
-        if not isinstance(metric, BoundMetric):
+    for group in iter_matched(comparisons) if levels else ():
+        if not isinstance(group.metric, BoundMetric):
             continue
-        step = int(np.clip(MAX_UNIT_SUMS // (2 * units.n_units * len(metric.fields)), 1, MAX_PAIRS))
-        for tile in (group[start : start + step] for start in range(0, len(group), step)):
-            for column, n_groups, dependence in _test_levels(comparisons, tile, metric, levels):
+        step = int(np.clip(MAX_UNIT_SUMS // (2 * n_units * len(group.metric.fields)), 1, MAX_PAIRS))
+        for start in range(0, len(group.rows), step):
+            tile = replace(group, rows=group.rows[start : start + step])
+            for column, n_groups, dependence in _test_levels(tile, group.metric, levels):
                 full = found.setdefault(
                     column, {"n_groups": np.zeros(n, np.int64), **{name: np.full(n, np.nan) for name in DEPENDENCE}}
                 )
-                is_defined = ~np.isnan(dependence[-1])
-                full["n_groups"][tile[is_defined]] = n_groups
+                full["n_groups"][tile.rows[~np.isnan(dependence[-1])]] = n_groups
                 for name, values in zip(DEPENDENCE, dependence, strict=True):
-                    full[name][tile] = values
+                    full[name][tile.rows] = values
     return found
 
 
-DEPENDENCE = ("icc", "design_effect", "p_value")
-"""Numbers about each difference, NaN where they are undefined."""
-
-
-def _group_by_sums(comparisons: Comparisons) -> list[Integers]:
-    """Return groups of comparisons that share metric and items."""
-    is_shared = [m.held is None or bool((m.held == m.held[:, :1]).all()) for m in comparisons.metrics]
-    gaps = comparisons.counts.present is not None or not np.array(is_shared)[comparisons.metric].all()
-    return group_rows(number_rows(comparisons.panel if gaps else comparisons.subset.codes, comparisons.metric))
-
-
 def _test_levels(
-    comparisons: Comparisons, tile: Integers, metric: BoundMetric, levels: Mapping[str, Integers]
+    group: MatchedComparisons, metric: BoundMetric, levels: Mapping[str, Integers]
 ) -> Iterator[tuple[str, int, tuple[Floats, Floats, Floats]]]:
-    """Yield each coarser column, its groups, and how comparisons that share metric and items correlate in them."""
-    pairs = np.stack([comparisons.a[tile], comparisons.b[tile]], axis=1)
-    systems, indices = np.unique(pairs, return_inverse=True)
-    i, j = indices.reshape(-1, 2).T
-    items = np.flatnonzero(comparisons.counts.in_common(pairs[0].tolist(), comparisons.get_mask(tile[0]), metric.held))
-    unit_ids, index = np.unique(comparisons.units.index[items], return_inverse=True)
-    sums = sum_units(comparisons.counts, metric, systems, items, index)  # (n_units, n_systems, n_fields)
+    """Yield each coarser column, its number of groups, and how differences correlate within them."""
+    counts, (i, j) = group.comparisons.counts, group.sides
+    unit_ids, index = np.unique(group.comparisons.units.index[group.items], return_inverse=True)
+    sums = sum_units(counts, metric, group.systems, group.items, index)  # (n_units, n_systems, n_fields)
     totals = sums.sum(axis=0)
     slopes = compute_gradients(metric.form, (totals[i] + totals[j]) / 2)  # of one unit's contribution to the difference
     fields = np.arange(len(metric.fields))
     columns = np.concatenate([side[:, None] * len(fields) + fields for side in (i, j)], axis=1)
     weights = np.concatenate([slopes, -slopes], axis=1)
-    n_items = np.bincount(index)
     for column, unit_groups in levels.items():
         _, groups = np.unique(unit_groups[unit_ids], return_inverse=True)
-        grams = SumsOfSquares.from_values(column, sums.reshape(len(sums), -1), groups, n_items)
+        grams = SumsOfSquares.from_values(sums.reshape(len(sums), -1), groups, np.bincount(index))
         yield column, len(grams.sizes), grams.compute_dependence(columns, weights)
 
 

@@ -112,18 +112,15 @@ def _build_bars(histogram: EqualWidthBars) -> dict[str, Any]:
 
 def _build_units(comparison: ComparisonDetails, texts: dict[str, int]) -> list[list[Any]]:
     """Return name, contribution, size, items and both scores of the units that decide."""
-    shares = comparison.shares
-    assert shares is not None
-    rows = zip(comparison.deciding_units, shares.values.tolist(), shares.scores.tolist(), strict=True)
     return [
         [
             unit.name,
-            _shorten(value),
+            _shorten(unit.value),
             unit.n_items,
             [_build_item(item, unit, texts) for item in unit.items],
-            ["" if math.isnan(score) else format_score(score) for score in scores],
+            ["" if math.isnan(score) else format_score(score) for score in unit.scores],
         ]
-        for unit, value, scores in rows
+        for unit in comparison.deciding_units
     ]
 
 
