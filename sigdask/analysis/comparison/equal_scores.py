@@ -108,9 +108,7 @@ class EqualScoreTest:
     @property
     def family(self) -> StudentisedBootstrap:
         """The family that the job counts."""
-        assert self.job is not None
-        assert isinstance(self.job.panel, StudentisedBootstrap)
-        return self.job.panel
+        return cast("StudentisedBootstrap", self.job and self.job.panel)
 
     def compute_columns(self, tallies: Tallies) -> Columns:
         """Return the p-values of the test from the tallies, with reasons where there are none."""
@@ -196,18 +194,20 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
     for comparisons in set_comparisons:
         for panel, metric, every_row in comparisons.iter_panels():
             rows = every_row[contested[start + every_row]]
-            cause[start + rows] = [FEW if k < FEW_UNITS else "" for k in comparisons.n_discordant[rows].tolist()]
+            is_few = comparisons.n_discordant[rows] < FEW_UNITS
+            cause[start + rows] = np.where(is_few, FEW, "")
             if not len(rows) or not isinstance(panel, Panel) or panel.kind != SUMS:
                 continue
             pairs, table_rows = comparisons.row[rows].astype(np.int64), start + rows
             own, joint = (table[f"equal_scores.{name}"][table_rows] for name in ("p_value", "p_adjusted"))
-            for name, is_cause in ((CONSTANT, own == 1), (FAMILY, (own <= table.alpha) & (joint > table.alpha))):
-                cause[table_rows[is_cause & (cause[table_rows] == "")]] = name
             limit = max(LARGE, CHANCE * math.sqrt(6 / max(panel.n_units, 1)))
             is_skewed = np.abs(compute_skewness(panel, metric, pairs.tolist())) > limit
-            for name, is_cause in ((SKEWED, is_skewed), (ANSWERS, _is_unequal(panel, metric, pairs))):
-                for row in table_rows[is_cause].tolist():
-                    cause[row] = f"{name}, {cause[row]}" if cause[row] not in {"", FAMILY} else name
+            causes = {ANSWERS: _is_unequal(panel, metric, pairs), SKEWED: is_skewed, FEW: is_few}
+            causes |= {CONSTANT: ~is_few & (own == 1)}
+            is_family = (own <= table.alpha) & (joint > table.alpha)
+            for k, row in enumerate(table_rows.tolist()):
+                found = ", ".join(name for name, is_cause in causes.items() if is_cause[k])
+                cause[row] = found or (FAMILY if is_family[k] else "")
             deciding = find_deciding(panel, metric, pairs, verdicts.take(table_rows))
             n_deciding[table_rows], reverses[table_rows] = deciding
         start += len(comparisons)
@@ -278,11 +278,8 @@ def count_resamples(family: StudentisedBootstrap, wanted: int) -> int:
 
 def _get_contributions(panel: ComparedPanel) -> Panel:
     """Return a panel to whose scores units contribute: one of sums, or of scores without some units."""
-    return (
-        cast("Panel", JackknifePanel(panel))
-        if isinstance(panel, OutputsPanel | AgreementPanel)
-        else as_sums_panel(panel)
-    )
+    is_rescored = isinstance(panel, OutputsPanel | AgreementPanel)
+    return cast("Panel", JackknifePanel(panel)) if is_rescored else as_sums_panel(panel)
 
 
 def as_sums_panel(panel: ComparedPanel) -> Panel:

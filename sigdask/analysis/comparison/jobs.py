@@ -88,25 +88,17 @@ def _iter_enumerations(comparisons: Comparisons, group: Integers) -> Iterator[En
 
 def _merge_enumerations(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
     """Yield enumerations, merged into larger panels where possible, because many subsets give many small panels."""
-    waiting: dict[Hashable, list[tuple[Integers, EnumeratedPairs]]] = {}
+    alike: dict[Hashable, list[tuple[Integers, EnumeratedPairs]]] = {}
     for selected, panel in enumerations:
-        shared = panel.sharing_key if isinstance(panel, EnumeratedPairs) else None
-        if not isinstance(panel, EnumeratedPairs) or shared is None:
+        if isinstance(panel, EnumeratedPairs) and panel.sharing_key is not None:
+            alike.setdefault(panel.sharing_key, []).append((selected, panel))
+        else:
             yield selected, panel
-            continue
-        if sum(len(batch) for batch, _ in waiting.get(shared, ())) + len(selected) > panel.max_pairs:
-            yield from _merge_batch(waiting.pop(shared, []))
-        waiting.setdefault(shared, []).append((selected, panel))
-    for batch in waiting.values():
-        yield from _merge_batch(batch)
-
-
-def _merge_batch(batch: list[tuple[Integers, EnumeratedPairs]]) -> Iterator[Enumerated]:
-    """Yield the enumeration merged from a batch; nothing if the batch is empty."""
-    if batch:
-        (_, first), *rest = batch
-        panel = first.join([panel for _, panel in rest]) if rest else first
-        yield np.concatenate([selected for selected, _ in batch]), panel
+    for batch in alike.values():
+        n_before = np.cumsum([0, *(len(selected) for selected, _ in batch)])[:-1]
+        for part in group_rows(n_before // batch[0][1].max_pairs):
+            indices, (first, *rest) = zip(*(batch[k] for k in part), strict=True)
+            yield np.concatenate(indices), first.join(rest) if rest else first
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from sigdask.analysis.comparison.pairs import (
 )
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.errors import InputError, SigdaskError
+from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import Panel
@@ -172,16 +172,16 @@ def _check_exact_value(
     return check
 
 
-def list_cells(joined: JoinedComparisons, *kinds: CountKind) -> list[CountedCells]:
-    """Return the cells of some kinds of counts of all comparisons of some test sets."""
+def _iter_cells(joined: JoinedComparisons, kind: CountKind) -> Iterator[CountedCells]:
+    """Yield the cells of one kind of counts of all comparisons."""
     cells = join_cells((comparisons.cells for comparisons in joined.sets), map(len, joined.sets))
-    return [part for part in cells if part.kind in kinds]
+    yield from (part for part in cells if part.kind == kind)
 
 
 def read_counts(joined: JoinedComparisons, kind: CountKind, tallies: Tallies, tail: int) -> Integers:
     """Return each comparison's trials and exceedances of one kind, shape (2, n); 0 where it has no such counts."""
     counts = np.zeros((2, len(joined)), np.int64)
-    for part in list_cells(joined, kind):
+    for part in _iter_cells(joined, kind):
         tally, row, column = tallies[part.job], part.row, part.column
         counts[0, part.index] = tally.n_trials if tally.trials is None else tally.trials[row, column]
         counts[1, part.index] = tally.counts[row, column, tail]
@@ -196,13 +196,10 @@ def count_comparisons(
     complete = read_counts(joined, "all arrangements", tallies, tail)
     has_all = enumerated & (complete[0] == 1 << np.where(enumerated, joined.get_column("n_discordant"), 0))
     complete = complete * has_all  # 0 unless all arrangements are counted
-    if (impossible := np.flatnonzero(has_all & (complete[1] == 0))).size:
-        label = joined.describe(int(impossible[0]))
-        raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
     judged = np.where(sampled, read_counts(joined, "first run", tallies, tail), complete)
     shares = np.where(has_all, complete[1] / np.maximum(complete[0], 1), np.nan)
-    cells = list_cells(joined, "exact p")
-    return judged, ~sampled & has_all, read_exact_values(shares, joined.get_column("signs"), cells, tallies, tail)
+    exact_values = read_exact_values(shares, joined.get_column("signs"), _iter_cells(joined, "exact p"), tallies, tail)
+    return judged, ~sampled & has_all, exact_values
 
 
 def judge_counts(joined: JoinedComparisons, tallies: Tallies, alternative: Alternative) -> tuple[Floats, Integers]:
