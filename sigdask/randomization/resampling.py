@@ -52,11 +52,12 @@ from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.kernels import limit_blas_threads
+from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, get_layout, sum_fields
 from sigdask.randomization.panels.digests import ResampledPanel, mix_bits
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums, compute_moment_skewness
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream import COLUMN, draw_kind_counts, draw_units, fill_swap_words
+from sigdask.randomization.stream import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 WEIGHT_BYTES = 2**23
@@ -582,28 +583,36 @@ class ShiftPanel(ResampledPanel):
         return len(self.origins), 1
 
     @cached_property
-    def weighted_sums(self) -> WeightedSums:
-        """Contributions of the panel's units, arranged for summing over swapped units."""
-        return WeightedSums.from_panel(self.panel)
+    def _with_zeros(self) -> Panel:
+        """The panel with a first system of zeros, relative to which the others' sums are their own."""
+        values, totals = (np.insert(x, 0, 0, axis=x.ndim - 2) for x in (self.panel.values, self.panel.totals))
+        return replace(self.panel, values=values, totals=totals)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count how many shifts fall into each cell, for the test's trials `first` to `first + n_trials - 1`."""
-        panel, counts = self.panel, np.zeros((*self.shape, N_CELLS), np.int64)
-        n_pairs = len(panel.pairs)
-        for totals in self.weighted_sums.iter_blocks(partial(_fill_swaps, panel, run), first, n_trials):
-            for m in range(len(panel.metrics)):
-                above = np.ascontiguousarray(panel.compute_numerators(m, totals).T)  # (n_systems, n_some)
-                weights = panel.compute_denominators(m, totals[:, 0])
-                all_numerators = panel.compute_numerators(m, panel.totals)
-                all_weights = panel.compute_denominators(m, panel.totals[0])
-                shifts = np.empty((2, n_pairs, len(weights)))
-                slack = np.ascontiguousarray(panel.slack[:, m])
-                _write_means(above, weights, all_numerators, all_weights, panel.pairs, slack, shifts)
-                shifts *= compute_score_value(panel, m)
-                rows = slice(2 * m * n_pairs, 2 * (m + 1) * n_pairs)
-                cell_bounds = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
-                add_to_histogram(shifts.reshape(2 * n_pairs, -1), *cell_bounds, counts[rows, 0])
+        counts, arranged, room = np.zeros((*self.shape, N_CELLS), np.int64), get_layout(self._with_zeros), SlabMemory()
+        for start in range(first, first + n_trials, arranged.slab_size):
+            n_some = min(arranged.slab_size, first + n_trials - start)
+            moved = compute_moved_sums(self._with_zeros, arranged, run=run, first=start, n_trials=n_some, room=room)
+            for m in range(len(self.panel.metrics)):
+                self._count_shifts(m, arranged, moved, counts)
         return Tally(n_trials, counts)
+
+    def _count_shifts(self, m: int, arranged: SumLayout, moved: NDArray[Any], counts: Integers) -> None:
+        """Add the shifts of some trials under one metric to `counts`, shape (n_rows, 1, N_CELLS)."""
+        panel, ratio, sums, n_pairs = self.panel, self.panel.get_ratio(m), [], len(self.panel.pairs)
+        for weights in (ratio.numerators[0], ratio.denominators[0]):
+            out = np.empty((len(arranged.column_of), moved.shape[1]), arranged.get_dtype(sum(map(abs, weights))))
+            sums.append(sum_fields(arranged, moved, panel.metrics[m].fields, weights, out)[1:])
+        shifts = np.empty((2, n_pairs, moved.shape[1]))
+        all_numerators = panel.compute_numerators(m, panel.totals)
+        all_weights = panel.compute_denominators(m, panel.totals[0])
+        slack = np.ascontiguousarray(panel.slack[:, m])
+        _write_means(sums[0], sums[1][0], all_numerators, all_weights, panel.pairs, slack, shifts)
+        shifts *= compute_score_value(panel, m)
+        rows = slice(2 * m * n_pairs, 2 * (m + 1) * n_pairs)
+        cell_bounds = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
+        add_to_histogram(shifts.reshape(2 * n_pairs, -1), *cell_bounds, counts[rows, 0])
 
 
 def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[Integers, Integers]:
@@ -614,24 +623,6 @@ def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[Integers, Inte
 def compute_score_value(panel: Panel, m: int) -> float:
     """Return the score that a numerator of 1 and a denominator of 1 give."""
     return panel.compute_step_value(m) * float(panel.compute_denominators(m, panel.totals[0]))
-
-
-def _fill_swaps(panel: Panel, run: int, first: int, kinds: NDArray[Any], out: NDArray[np.floating]) -> None:
-    """Fill `out`, shape (n_trials, n_kinds), with how many units of each kind are swapped."""
-    out[:] = 0
-    words = np.empty((4, len(out)), np.uint32)
-    columns = panel.addresses // COLUMN
-    for column in np.unique(columns):
-        fill_swap_words(panel.key, run, first, int(column), words)
-        units = np.flatnonzero(columns == column)
-        _count_swaps(words, panel.addresses[units] % COLUMN, kinds[units], out)
-
-
-@cached_njit()
-def _count_swaps(words, bits, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for t in range(out.shape[0]):
-        for k in range(kinds.shape[0]):
-            out[t, kinds[k]] += (words[bits[k] // 32, t] >> np.uint32(bits[k] % 32)) & np.uint32(1)
 
 
 @cached_njit()
