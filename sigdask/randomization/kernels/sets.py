@@ -181,13 +181,3 @@ def _subtract_counter(planes, sign, out):
             section = out[r * n_words : (r + 1) * n_words]
             for g in range(n_words):
                 section[g] -= unit * np.int32((plane[g] >> shift) & one)
-
-
-@cached_njit(error_model="numpy")
-def score_counts(counts, n_gold, above, below, zero_division, out):
-    """Write the score of each trial's numbers of right terms and of all terms to `out`, shape (n_trials,)."""
-    for t in range(out.shape[0]):
-        numerator = above[0] * counts[0, t] + above[1] * counts[1, t] + above[2] * n_gold
-        denominator = below[0] * counts[0, t] + below[1] * counts[1, t] + below[2] * n_gold
-        undefined = denominator == 0.0
-        out[t] = (zero_division if undefined else numerator) / (1.0 if undefined else denominator)

@@ -19,8 +19,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.metrics.base import BoundSets
-from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels.sets import count_terms, score_counts, transpose_blocks
+from sigdask.randomization.kernels.sets import count_terms, transpose_blocks
 from sigdask.randomization.panels import RescoredPanel, Uncached, number_bits
 from sigdask.randomization.panels.build import number_by_items
 from sigdask.randomization.panels.digests import Digests, digest_values, hash_content, hash_terms, mix_bits
@@ -80,10 +79,11 @@ class PresencePanel(Uncached, RescoredPanel):
 
     def iter_trial_scores(self, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, int, Floats]]:
         """Yield pairs and metrics, each with both systems' scores after the swaps of some trials, shape (2, n_some)."""
-        n_gold = int(self.totals[0, 2])
         for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
+            sums = np.full((2, term_counts.shape[2], 3), float(self.totals[0, 2]))
+            sums[..., :2] = term_counts.swapaxes(1, 2)
             for m, metric in enumerate(self.metrics):
-                yield p, m, compute_scores(term_counts, n_gold, metric.form)
+                yield p, m, metric.form.score(sums)
 
     def compute_digests(self) -> Digests:
         """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
@@ -309,15 +309,6 @@ def build_swap_rows(
     turned = rows.reshape(-1, WORD, n_words)
     transpose_blocks(turned)
     return turned.reshape(-1, n_words)
-
-
-def compute_scores(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> Floats:
-    """Return the scores of both systems after swaps, from their numbers of terms, shape (2, n_trials)."""
-    above, below = (np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
-    out = np.empty((2, counts.shape[2]))
-    for s in (0, 1):
-        score_counts(counts[s], n_gold, above, below, form.zero_division, out[s])
-    return out
 
 
 def build_set_panels(
