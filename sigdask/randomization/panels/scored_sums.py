@@ -339,12 +339,6 @@ ROUNDING = 1e-11
 WIDE = 1e-2
 """Relative step of a second measurement of a formula's slope. A formula with jumps gives another slope."""
 
-PAIRS_WORTH = 64
-"""Cost of the differences of one pair, in products of two systems."""
-
-EXACT = 2.0**50
-"""Sums of integers below it are exact, and so are sums of four of them."""
-
 MAX_NUMBERS = 2**21
 """Maximum number of unit sums held at a time."""
 
@@ -361,8 +355,6 @@ def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Rows | None = 
         In units of the score.
     """
     unit = get_contribution_step(panel, metric)
-    if (sums := sum_powers_by_products(panel, metric, rows, exact=True)) is not None:
-        return np.asarray(np.sqrt(sums[1]) * unit)
     deviations = [
         np.sqrt((d**2).sum(axis=1)) * power * unit
         for d, power in map(_scale_rows, _iter_contributions(panel, metric, rows))
@@ -372,12 +364,9 @@ def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Rows | None = 
 
 def compute_skewness(panel: ScoredSums, metric: int, rows: Rows | None = None) -> Floats:
     """Return, for each pair, the skewness of its units' differences, concordant units included; 0 if constant."""
-    sums = sum_powers_by_products(panel, metric, rows, exact=False)
-    if sums is None:
-        scaled = (_scale_rows(d)[0] for d in _iter_contributions(panel, metric, rows))
-        sums_of_runs = [np.stack([power.sum(axis=1) for power in (d, d * d, d * d * d)]) for d in scaled]
-        sums = np.concatenate([np.empty((3, 0)), *sums_of_runs], axis=1)
-    return compute_moment_skewness(sums / max(panel.n_units, 1))
+    scaled = (_scale_rows(d)[0] for d in _iter_contributions(panel, metric, rows))
+    sums = [np.stack([power.sum(axis=1) for power in (d, d * d, d * d * d)]) for d in scaled]
+    return compute_moment_skewness(np.concatenate([np.empty((3, 0)), *sums], axis=1) / max(panel.n_units, 1))
 
 
 def compute_moment_skewness(moments: Floats, constant: float = CONSTANT) -> Floats:
@@ -387,32 +376,6 @@ def compute_moment_skewness(moments: Floats, constant: float = CONSTANT) -> Floa
     varies = variance > constant * square
     third = cube - 3 * mean * square + 2 * mean**3
     return np.asarray(np.where(varies, third, 0.0) / np.where(varies, variance, 1.0) ** 1.5)
-
-
-def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Rows | None, *, exact: bool) -> Floats | None:
-    """Return sums of units' differences, their squares and cubes, for many pairs by matrix products, (3, n_rows).
-
-    Sums are in steps of `get_contribution_step`. The result is None if pairs are few, if the score is not a mean, or if
-    `exact` sums are requested and the squares of the integers are too large for them.
-    """
-    pairs = panel.pairs if rows is None else panel.pairs[np.asarray(rows, np.int64)]
-    n_units, n_systems = panel.values.shape[:2]
-    if not panel.linear[metric] or n_systems**2 > PAIRS_WORTH * len(pairs):
-        return None
-    totals, squares, cubes = np.zeros(n_systems), np.zeros((n_systems,) * 2), np.zeros((n_systems,) * 2)
-    for start in range(0, n_units, step := max(1, MAX_NUMBERS // n_systems)):
-        above = np.asarray(panel.compute_numerators(metric, panel.values[start : start + step]), np.float64)
-        above -= np.round(above.mean(axis=1, keepdims=True))  # changes no difference
-        if exact and np.abs(above).max(initial=0.0) ** 2 * n_units >= EXACT:
-            return None
-        totals += above.sum(axis=0)
-        squares += above.T @ above
-        if not exact:
-            cubes += (above * above).T @ above
-    i, j = pairs.T
-    second = squares[i, i] + squares[j, j] - 2 * squares[i, j]
-    third = cubes[i, i] - cubes[j, j] - 3 * (cubes[i, j] - cubes[j, i])
-    return np.stack([totals[i] - totals[j], second, third])
 
 
 def _scale_rows(d: Floats) -> tuple[Floats, Floats]:
