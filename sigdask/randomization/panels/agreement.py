@@ -103,11 +103,11 @@ class PearsonCounter:
         cells, (values, totals, human_squares) = self.cells, self._parts
         shape = len(cells.sets), -1, 3, cells.scores.shape[1]
         moved = np.ascontiguousarray(_sum_swapped(cells, swaps, values).reshape(shape).transpose(2, 3, 0, 1))
-        totals = totals.reshape(shape).transpose(2, 3, 0, 1)  # (3, n_metrics, n_groups, 1)
+        kept = totals.reshape(shape).transpose(2, 3, 0, 1) - moved  # (3, n_metrics, n_groups, n_trials)
         result = np.empty((2, len(swaps), len(cells.sets)))
         for p, pair in enumerate(pairs.tolist()):
             for side, (own, other) in enumerate((pair, pair[::-1])):
-                total, squares, products = totals[:, own] - moved[:, own] + moved[:, other]  # (n_groups, n_trials)
+                total, squares, products = kept[:, own] + moved[:, other]
                 around = squares - total**2 / cells.sizes[:, None]
                 is_defined = (around > kernels.CONSTANT * squares) & (human_squares > 0)
                 below = np.sqrt(np.where(is_defined, around * human_squares, 1.0))
