@@ -30,8 +30,9 @@ from sigdask.randomization.slabs import TrialSlab, compute_slab_size, iter_slabs
 from sigdask.randomization.stream import RELABEL, get_run_word
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 
-CHUNK = 16
-"""Hypotheses whose differences are computed at a time, so that they stay in the L2 cache."""
+CHUNK = 64
+"""Hypotheses whose differences are computed at a time. (With 16, counting 435 pairs of 30 systems took 1.2 times as
+long, because many calls had one hypothesis.)"""
 
 MIN_TRIALS = 1024
 """Least number of trials of a slab; the slabs of all panels of a family are in memory together."""
