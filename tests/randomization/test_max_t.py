@@ -97,7 +97,7 @@ def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_
 
 
 def test_marginal_counts_of_a_family_are_those_of_its_pairs():
-    panel = build_panel(draw_values(3, 400, 9), [F1, RECALL, MACRO])  # 36 pairs: more than a chunk
+    panel = build_panel(draw_values(3, 400, 17), [F1, RECALL, MACRO])  # 136 pairs: more than two chunks
     assert len(panel.pairs) > 2 * CHUNK
     alone = panel.tally(n_trials=5000).counts
     for m in range(3):
