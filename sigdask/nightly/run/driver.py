@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -32,18 +33,19 @@ from sigdask.nightly.run.work import (
     Batch,
     build_provenance,
     digest_inputs,
-    find_same_run,
+    find_kept_sets,
     open_details,
     read_batches,
 )
-from sigdask.nightly.store import COMPARISON, COMPLETE, PlanRun, Store, open_store, status
+from sigdask.nightly.store import COMPARISON, COMPLETE, Store, open_store, status
 from sigdask.nightly.store.results import find_first_looks
 from sigdask.nightly.store.runs import SECONDS_PER_RESULT
 from sigdask.nightly.store.status import PlanReport
+from sigdask.nightly.test_sets import TestSet
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.page.frame import format_path
-from sigdask.report.presentable import Results, convert_results
+from sigdask.report.presentable import Results
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 
@@ -57,8 +59,6 @@ class Outcome:
 
     Attributes
     ----------
-    results : mapping of str to Results
-        Results by test set. Empty if they could not be computed.
     number : int
         Number of the run in the store.
     where : str
@@ -71,6 +71,8 @@ class Outcome:
         Trials that this run counted, of all comparisons.
     n_changed : int
         Number of results that are new or changed.
+    results : mapping of str to Results
+        Results by test set, as stored. Empty if they could not be computed.
     second_looks : dict of str to int
         Number of comparisons, by test set, that already had a result with fewer trials.
     problems : tuple of str
@@ -93,13 +95,13 @@ class Outcome:
         Exact values computed now.
     """
 
-    results: Mapping[str, Results]
     number: int
     where: str
     location: str = field(repr=False)
-    stopped: str
-    n_counted: int
-    n_changed: int
+    stopped: str = ""
+    n_counted: int = 0
+    n_changed: int = 0
+    results: Mapping[str, Results] = field(default_factory=dict)
     second_looks: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     report: PlanReport | None = None
@@ -157,7 +159,8 @@ def run_plan(
     note : callable
         Called with each message for the user, a str. By default messages are not shown.
     reread : bool
-        Read all files. By default none is read if the sizes and times of all are the same as in the latest run.
+        Read all files. By default test sets are not read if the sizes and times of their files are the same as in the
+        latest run.
 
     Returns
     -------
@@ -190,33 +193,20 @@ def run_plan(
     with stop.catch_signals(), open_store(store or plan.store, plan.name, lambda: not stop.is_due()) as opened_store:
         for text in opened_store.notes:
             note(text)
-        if not reread and (same := find_same_run(plan, opened_store)) is not None:
-            return _repeat_run(plan, opened_store, same)
         try:
             with stop.interruptible():
                 tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
                 source = StatisticsSource(get_user_cache(), ClusterExtraction(target, n_workers), tell)
-                driver = _PlanRunner(plan, opened_store, stop, source, target, n_workers, progress)
+                driver = _PlanRunner(plan, opened_store, stop, source, target, n_workers, progress, reread=reread)
         except StopRequest:
-            return Outcome({}, 0, opened_store.where, opened_store.location, stop.reason, 0, 0)
+            return Outcome(0, opened_store.where, opened_store.location, stop.reason)
         outcome = driver.run(note)
-        if not outcome.results:
+        if driver.table is None:
             return outcome
         stop = StopSignal(deadline)  # counting left some time before the deadline
         with stop.catch_signals():
-            outcome = driver.judge_gate(outcome, stop)
+            outcome = driver.judge_gate(outcome, driver.table, stop)
         return write_reports(plan, opened_store, outcome, driver.batches)
-
-
-def _repeat_run(plan: Plan, store: Store, same: PlanRun) -> Outcome:
-    """Record and report a run whose results are those of an earlier run of the same inputs, without reading these."""
-    details = {name: value for name, value in same.details.items() if name != "verdict"} | {"changed": 0}
-    number = store.begin_run(str(plan.path), details, comparisons=same.comparisons)
-    store.end_run("finished", "", details)
-    outcome = Outcome({}, number, store.where, store.location, "", 0, 0, details["second_looks"])
-    written = write_reports(plan, store, outcome, ())
-    assert written.report is not None
-    return replace(written, results=written.report.results)
 
 
 def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[Batch]) -> Outcome:
@@ -225,7 +215,7 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
     files = plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
     opened_details: tuple[ComparisonDetails, ...] = ()
     if files.has_page and not outcome.stopped:
-        opened_details = open_details(batches, report, outcome.gate)
+        opened_details = open_details(plan, batches, report, outcome.gate)
     studies = [study for batch in batches for study in batch.studies]
     units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
     problems = [*write_files(report, files, opened_details, units)]
@@ -238,6 +228,7 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
             problems.append(UnfinishedError(str(error)))
     return replace(
         outcome,
+        results=report.results,
         report=replace(report, store=store.location),
         unwritten=tuple(problems),
         page=page if (page := files.files.get("html")) is not None and page.exists() else None,
@@ -257,21 +248,26 @@ class _PlanRunner:
         cluster: ClusterLike,
         workers: int | None,
         show_progress: Progress | None,
+        *,
+        reread: bool,
     ) -> None:
         self.plan, self.store, self.stop = plan, store, stop
         self.cluster, self.workers, self.show_progress = cluster, workers, show_progress
-        self.state = digest_inputs(plan)  # before they are read
-        self.batches, self.extracted = read_batches(plan, source)
+        self.states = digest_inputs(plan)  # before they are read
+        self.kept = find_kept_sets(plan, store, {} if reread else self.states)
+        wanted = [test_set for test_set in plan.test_sets if test_set.name not in self.kept.inputs]
+        self.batches, self.extracted = read_batches(plan, wanted, source)
+        self.table: Table | None = None  # all results, once they are judged
         self.ledger = Ledger(store, [job for batch in self.batches for job in batch.jobs])
 
     @property
     def n_results(self) -> int:
         """Number of comparisons of all test sets."""
-        return sum(map(len, self.batches))
+        return len(self.kept.table) + sum(map(len, self.batches))
 
     def run(self, note: MessageCallback) -> Outcome:
         read_paths = {name: files for batch in self.batches for name, files in batch.files}
-        details = build_provenance(self.plan, read_paths)
+        details = build_provenance(self.plan, read_paths, self.kept.inputs)
         if self.extracted:
             details["extracted"] = self.extracted
         n_kept, n_wanted = self.ledger.sum_trials()
@@ -291,9 +287,9 @@ class _PlanRunner:
                 self.store.end_run("failed", str(error), details)
             raise
 
-    def judge_gate(self, outcome: Outcome, stop: StopSignal) -> Outcome:
+    def judge_gate(self, outcome: Outcome, table: Table, stop: StopSignal) -> Outcome:
         """Return the outcome with the verdict of the plan's gate, or with the reason why it was not judged."""
-        if self.plan.gate is None or not outcome.results:
+        if self.plan.gate is None:
             return outcome
         if outcome.stopped or outcome.problems:
             reason = f"stopped by {outcome.stopped}" if outcome.stopped else "; ".join(outcome.problems)
@@ -307,7 +303,6 @@ class _PlanRunner:
                 raise UnfinishedError("; ".join(counting.problems))
             return [ledger.build_tally(job) for job in jobs]
 
-        table = Table.join([results.table for results in outcome.results.values()])
         counts = {name: set_counts for batch in self.batches for name, set_counts in batch.counts.items()}
         try:
             verdict, untold = judge_night(
@@ -323,45 +318,53 @@ class _PlanRunner:
     def _finish(self, number: int, details: dict[str, Any], counting: CountRunner) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
-        by_set: dict[str, Results] = {}
-        recorded: list[Table] = []
         is_judged = self.n_results <= MAX_REPORTED or not signalled
         is_counted = self.ledger.is_finished
         if self.stop.reason and not is_counted and not any(n.any() for n in self.ledger.n_trials.values()):
             is_judged = False
+        n_changed, frames, second_looks = 0, dict[str, Any](), dict[str, int]()
         if is_judged:
             looks = self.store.read(find_first_looks, self.plan.name, self.ledger.ids)
+            frames, tables = {**self.kept.frames}, [self.kept.table]
             for batch in self.batches:
-                results, table = self._judge_batch(batch, looks, counting)
-                recorded.append(table)
-                by_set |= results
-        n_changed = self.store.save_results(recorded) if is_judged else 0
-        second_looks = {
-            name: n for name, set_results in by_set.items() if (n := int(np.count_nonzero(set_results.table.seen_with)))
-        }
+                table, results = self._judge_batch(batch, looks, counting)
+                tables.append(table)
+                frames |= zip(batch.names, map(status.build_frame, results), strict=True)
+            self.table = table = self._order_rows(Table.join(tables))
+            n_changed = self.store.save_results(table)
+            names = table.test_set.to_list()
+            second_looks = dict(Counter(names[row] for row in np.flatnonzero(table.seen_with).tolist()))
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
         details = {
             **details,
             "second_looks": second_looks,
-            "frames": {name: status.build_frame(results) for name, results in by_set.items()},
+            "frames": {t.name: frames[t.name] for t in self.plan.test_sets if t.name in frames},
             "changed": n_changed,
-            "state": self.state if self._depends_on_files(details["inputs"]) else "",
+            "states": {t.name: self.states[t.name] for t in self.plan.test_sets if self._is_known(t, details)},
         }
         self.store.end_run(state, stopped or "; ".join(counting.problems), details)
         return Outcome(
-            by_set, number, self.store.where, self.store.location,
-            stopped, counting.n_counted, n_changed, second_looks, tuple(counting.problems),
-            n_exact=counting.n_exact,
+            number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed,
+            second_looks=second_looks, problems=tuple(counting.problems), n_exact=counting.n_exact,
         )  # fmt: skip
 
-    def _depends_on_files(self, inputs: Mapping[str, Mapping[str, str]]) -> bool:
-        """Return whether the results depend only on the files of the plan: then a later run need not read these."""
-        names = ((t.name, {*map(format_path, t.list_files())}) for t in self.plan.test_sets)
-        return not self.extracted and all(inputs[name].keys() == files for name, files in names)
+    def _is_known(self, test_set: TestSet, details: Mapping[str, Any]) -> bool:
+        """Return whether results depend only on the files of the plan: then a later run need not read these."""
+        files = details["inputs"][test_set.name].keys()
+        is_whole = test_set.name in self.states and files == {*map(format_path, test_set.list_files())}
+        return is_whole and test_set.name not in self.extracted
 
-    def _judge_batch(self, batch: Batch, looks: Integers, counting: CountRunner) -> tuple[dict[str, Results], Table]:
-        """Return the results of each test set of a batch, and the form in which the store saves them.
+    def _order_rows(self, table: Table) -> Table:
+        """Return results in the order of the plan's test sets."""
+        order = {test_set.name: k for k, test_set in enumerate(self.plan.test_sets)}
+        numbers = np.array([order[name] for name in table.test_set.values], np.int64)
+        return table.take(np.argsort(numbers[table.test_set.codes], kind="stable"))
+
+    def _judge_batch(
+        self, batch: Batch, looks: Integers, counting: CountRunner
+    ) -> tuple[Table, list[ComparisonResults]]:
+        """Return the results of a batch in the form in which the store saves them, and those of each test set.
 
         `looks` are the fewest trials at which each comparison of the ledger had a complete result before. Results by a
         metric that fails are omitted. They still count in their family, with p = 1 or its bound.
@@ -373,32 +376,10 @@ class _PlanRunner:
         for reason in failing.values():
             counting.add_problem(reason)
         complete = self.ledger.is_complete(batch.cells, len(batch))
-        comparison = np.append(self.ledger.ids, -1)[p_numbers]
         table = _mark_second_looks(table, np.append(looks, 0)[p_numbers])
-        scored = np.flatnonzero(~(np.isnan(table.score_a) & table.metric.find(failing.__contains__)))
-        if len(scored) < len(table):
-            table, comparison, complete = table.take(scored), comparison[scored], complete[scored]
-        stored = table.replace(**{COMPARISON: comparison, COMPLETE: complete})
-        return dict(_iter_by_set(batch, results, table)), stored
-
-
-def _iter_by_set(batch: Batch, results: Sequence[ComparisonResults], table: Table) -> Iterator[tuple[str, Results]]:
-    """Yield each test set of a batch with its results. Their rows are in the table."""
-    if len(results) > 1:  # one study per test set
-        seen_with = np.split(table.seen_with, np.cumsum([len(study_results) for study_results in results])[:-1])
-        for name, study_results, seen in zip(batch.names, results, seen_with, strict=True):
-            set_table = study_results.table.replace(seen_with=seen) if seen.any() else study_results.table
-            yield name, replace(convert_results(study_results, Results), table=set_table)
-        return
-    joint_results = convert_results(results[0], Results)
-    if len(batch.names) == 1:
-        yield batch.names[0], replace(joint_results, table=table)
-        return
-    set_column = table.test_set
-    codes = {name: code for code, name in enumerate(set_column.values)}
-    for name in batch.names:
-        rows = np.flatnonzero(set_column.codes == codes.get(name, -1))
-        yield name, replace(joint_results, table=table.take(rows))
+        table = table.replace(**{COMPARISON: np.append(self.ledger.ids, -1)[p_numbers], COMPLETE: complete})
+        is_scored = ~(np.isnan(table.score_a) & table.metric.find(failing.__contains__))
+        return table.take(np.flatnonzero(is_scored)), results
 
 
 def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:

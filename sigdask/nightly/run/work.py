@@ -28,7 +28,8 @@ from sigdask.metrics.extraction import StatisticsSource, extract_statistics
 from sigdask.nightly.gate.rules import ComparisonKey, GateVerdict
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.report.text import list_keys
-from sigdask.nightly.store import PlanRun, Store
+from sigdask.nightly.store import Store
+from sigdask.nightly.store.results import fetch_results
 from sigdask.nightly.store.runs import find_run
 from sigdask.nightly.store.status import PlanReport
 from sigdask.nightly.test_sets import build_spec, build_study, prepare_set
@@ -91,13 +92,17 @@ class Batch:
         return tuple(self.counts)
 
 
-def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dict[str, Any]]:
-    """Read the test sets of a plan; return them in batches, and what was extracted.
+def read_batches(
+    plan: Plan, test_sets: Sequence[TestSet], source: StatisticsSource
+) -> tuple[list[Batch], dict[str, Any]]:
+    """Read test sets of a plan; return them in batches, and what was extracted.
 
     Parameters
     ----------
     plan : Plan
-        The plan with the test sets.
+        The plan.
+    test_sets : sequence of TestSet
+        Those to read.
     source : StatisticsSource
         Source of statistics extracted from outputs.
 
@@ -107,8 +112,8 @@ def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dic
         The batches, and for the run's record the extracted statistics by test set.
     """
     addresses.add_folder(plan.path.parent)
-    prepared = {test_set.name: prepare_set(plan.comparison, test_set) for test_set in plan.test_sets}
-    incomplete = [test_set for test_set in plan.test_sets if prepared[test_set.name][1] is None]
+    prepared = {test_set.name: prepare_set(plan.comparison, test_set) for test_set in test_sets}
+    incomplete = [test_set for test_set in test_sets if prepared[test_set.name][1] is None]
     wanted = [(prepared[t.name][0], t) for t in incomplete]
     extractions = extract_statistics([(c, build_spec(t, c, ()).find_metrics(c)) for c, t in wanted], source)
     for t, extraction in zip(incomplete, extractions, strict=True):
@@ -149,16 +154,22 @@ SETTLED_NS = 2 * 10**9
 """
 
 
-def digest_inputs(plan: Plan) -> str:
-    """Return a digest of all inputs of the results of a plan, or "" if unknown.
+def digest_inputs(plan: Plan) -> dict[str, str]:
+    """Return a digest of all inputs of each test set's results, without the test sets of which it is unknown.
 
     It covers versions, settings, and the size, inode, time of change and time of modification of each file.
     Unknown are folders, URLs, the user's own formats and metrics, and files that changed just now.
     """
-    now, texts = time.time_ns(), [repr((_get_versions(), plan.comparison, plan.test_sets))]
-    if any(":" in t.format.partition("=")[0] or any(map(is_address, t.metrics)) for t in plan.test_sets):
+    now, shared = time.time_ns(), repr((_get_versions(), plan.comparison))
+    digests = {test_set.name: _digest_test_set(test_set, shared, now) for test_set in plan.test_sets}
+    return {name: digest for name, digest in digests.items() if digest}
+
+
+def _digest_test_set(test_set: TestSet, shared: str, now: int) -> str:
+    if ":" in test_set.format.partition("=")[0] or any(map(is_address, test_set.metrics)):
         return ""  # code of the user's own, or options of a format, which may name files
-    for path in (path for test_set in plan.test_sets for path in test_set.list_files()):
+    texts = [shared, repr(test_set)]
+    for path in test_set.list_files():
         try:
             state = path.stat()
         except OSError:
@@ -175,15 +186,38 @@ def _get_versions() -> dict[str, str]:
     return get_versions("dask", "distributed")
 
 
-def find_same_run(plan: Plan, store: Store) -> PlanRun | None:
-    """Return the plan's latest run if it counted all trials of the same inputs, so that its results still hold.
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptSets:
+    """Test sets that need not be read, because the latest run has the results of the same inputs.
 
-    A gate, a page and a table of units need the data, so they need a run that reads them.
+    Attributes
+    ----------
+    table : Table
+        Their results, as stored.
+    inputs, frames : dict of str to dict
+        What the run's record says of each, by name.
     """
-    has_files = plan.report.has_page or "items" in plan.report.files
-    run = None if has_files or plan.gate is not None else store.read(find_run, plan.name, None)
-    is_same = run is not None and run.state == "finished" and run.details.get("state") == (digest_inputs(plan) or None)
-    return run if is_same else None
+
+    table: Table
+    inputs: dict[str, Any]
+    frames: dict[str, Any]
+
+
+def find_kept_sets(plan: Plan, store: Store, states: Mapping[str, str]) -> KeptSets:
+    """Return the test sets whose digests the plan's latest run had, if it counted all trials.
+
+    A gate and a table of units need the data of all test sets, so they keep none.
+    """
+    run = store.read(find_run, plan.name, None)
+    if run is None or run.state != "finished" or plan.gate is not None or "items" in plan.report.files:
+        states = {}
+    before = {} if run is None else run.details.get("states", {})
+    names = {name for name, state in states.items() if before.get(name) == state}
+    if run is None or not names:
+        return KeptSets(Table.build_empty(plan.comparison["alpha"]), {}, {})
+    table = store.read(fetch_results, plan.name, run.number, plan.comparison["alpha"])
+    inputs, frames = ({name: run.details[key][name] for name in names} for key in ("inputs", "frames"))
+    return KeptSets(table.take(np.flatnonzero(table.test_set.find(names.__contains__))), inputs, frames)
 
 
 def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
@@ -194,21 +228,29 @@ def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
         yield counts.name, subset, a, b, metric
 
 
-def build_provenance(plan: Plan, read_paths: Mapping[str, Sequence[Path]]) -> dict[str, Any]:
+def build_provenance(
+    plan: Plan, read_paths: Mapping[str, Sequence[Path]], kept_inputs: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the versions, settings and inputs of a run.
 
-    `read_paths` are the files that the folders and patterns of each test set's systems matched.
+    `read_paths` are the files that the folders and patterns of each test set's systems matched, `kept_inputs` the
+    digests of the files of test sets that were not read.
     """
-    inputs = {t.name: hash_paths(t.list_files(read_paths.get(t.name, ()))) for t in plan.test_sets}
+    inputs = {
+        t.name: kept_inputs.get(t.name) or hash_paths(t.list_files(read_paths.get(t.name, ()))) for t in plan.test_sets
+    }
     settings: dict[str, Any] = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
     settings["trials"] = {t.name: t.comparison["trials"] for t in plan.test_sets}
     return {"versions": _get_versions(), "settings": settings, "inputs": inputs}
 
 
 def open_details(
-    batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
+    plan: Plan, batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
 ) -> tuple[ComparisonDetails, ...]:
-    """Return the details of gated, leading and doubtful comparisons, with their rows among all results."""
+    """Return the details of gated, leading and doubtful comparisons, with their rows among all results.
+
+    Test sets that were kept and have such comparisons are read now.
+    """
     findings = [] if gate is None else [finding for rule in gate.rules for finding in rule.findings]
     gated = [finding.key for finding in sorted(findings, key=lambda finding: finding.passed)]  # failures first
     nonempty = [results for results in report.results.values() if len(results)]
@@ -220,8 +262,14 @@ def open_details(
              for row in build_verdict(results).doubtful.tolist()]  # fmt: skip
     leading = Standings(table).list_leading_rows()
     rows = select_rows(len(table), doubtful, _iter_rows(table, gated), leading)
-    studies = [study for batch in batches for study in batch.studies]
-    details_by_row = {detail.row: detail for study in studies for detail in compute_details(study, table, rows)}
+    studies = {name: study for batch in batches for name, study in zip(batch.names, batch.studies, strict=True)}
+    names, sets = table.test_set.to_list(), {test_set.name: test_set for test_set in plan.test_sets}
+    details_by_row: dict[int, ComparisonDetails] = {}
+    for name in dict.fromkeys(names[row] for row in rows.tolist()):
+        study = studies.get(name) or prepare_set(plan.comparison, sets[name])[1]
+        assert study is not None  # only test sets without extracted metrics are kept
+        own_rows = np.array([row for row in rows.tolist() if names[row] == name])
+        details_by_row |= {detail.row: detail for detail in compute_details(study, table, own_rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
 
 

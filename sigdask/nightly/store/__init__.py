@@ -107,9 +107,9 @@ class Store:
 
         self._write(write)
 
-    def save_results(self, tables: Sequence[Table]) -> int:
+    def save_results(self, table: Table) -> int:
         """Save the results, with `COMPARISON` and `COMPLETE`; return how many are new, changed or gone."""
-        return self._write(lambda c: results.save_results(c, self.plan, self._get_run().number, tables))
+        return self._write(lambda c: results.save_results(c, self.plan, self._get_run().number, table))
 
     def end_run(self, state: str, message: str, details: dict[str, Any]) -> None:
         """Record how the run ended."""

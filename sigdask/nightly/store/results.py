@@ -62,10 +62,9 @@ States = tuple[Table, list[tuple[int, Callable[[], Integers]]]]
 """Stored rows; and the rows that held after an earliest run, and after each later run that changed any."""
 
 
-def save_results(connection: Connection, plan: str, number: int, tables: Sequence[Table]) -> int:
+def save_results(connection: Connection, plan: str, number: int, current: Table) -> int:
     """Save a run's results, in place of those that it saved before; return how many are new, changed or gone."""
     connection.execute(sa.delete(RESULTS).where(RESULTS.c.run == number))
-    current = Table.join([*tables] or [Table.build_empty()])
     stored, states = _read_states(connection, plan, number, number)
     before = states[0][1]()
     former = stored.take(before)

@@ -108,7 +108,7 @@ Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
 
 
-OBJECTS = ("versions", "settings", "inputs", "second_looks", "frames", "verdict")
+OBJECTS = ("versions", "settings", "inputs", "second_looks", "frames", "states", "verdict")
 """Details of a run that are objects."""
 
 

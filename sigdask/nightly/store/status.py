@@ -18,6 +18,7 @@ from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for
 from sigdask.nightly.store.results import NO_ROWS, Changes
 from sigdask.nightly.store.runs import UNREADABLE
 from sigdask.report.presentable import Results
+from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import list_dicts
 from sigdask.results.table import Table
 from sigdask.text import to_plain
@@ -77,7 +78,7 @@ class PlanReport:
         }
 
 
-def build_frame(presentable: Results) -> dict[str, Any]:
+def build_frame(presentable: ComparisonResults) -> dict[str, Any]:
     """Return the contents of a test set's results other than the table, such as notes, as JSON values."""
     values = {name: getattr(presentable, name) for name in ("seed", "alpha", "family", "together", "options")}
     return dict(to_plain(values | {"notes": list_dicts(presentable.notes)}, exact=True))

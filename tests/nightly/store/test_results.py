@@ -44,7 +44,7 @@ def build_stored(table):
 def record_night(store, table, state="finished"):
     details = {"settings": {"alpha": 0.05, "seed": 0}, "frames": {}}
     number = store.begin_run("p.toml", details)
-    changed = store.save_results([build_stored(table)])
+    changed = store.save_results(build_stored(table))
     store.end_run(state, "", details)
     return number, changed
 
