@@ -11,7 +11,7 @@ from sigdask.cli import declare
 from sigdask.cli.streams import print_line
 from sigdask.cli.write import check_writable
 from sigdask.errors import InputError
-from sigdask.nightly.plan.init import describe_survey, guess_baseline, render_draft, survey_files
+from sigdask.nightly.plan.init import describe_survey, render_draft, survey_files
 from sigdask.options import ReadingOptions
 from sigdask.report.files import write_parts
 from sigdask.text import format_list
@@ -26,9 +26,7 @@ MAX_SYSTEMS = 10
     declare.FORMAT,
     *declare.options(ReadingOptions, "documents", "missing"),
     declare.option("-o,--output PLAN.toml", "Plan file to write.", default="night.toml"),
-    declare.option(
-        "--baseline NAME", "Compare all systems with this one.  [default: a system called baseline, prod or main]"
-    ),
+    declare.option("--baseline NAME", "Compare all systems with this one, not with each other."),
     declare.option("--force", "Overwrite an existing plan."),
 )
 def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> None:
@@ -54,9 +52,8 @@ def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> Non
         if baseline not in test_set.counts.systems:
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
             raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
-    chosen = guess_baseline(discovered) if baseline is None else baseline
-    write_parts(plan, [render_draft(discovered, plan.stem, chosen)])
-    for line in describe_survey(discovered, chosen):
+    write_parts(plan, [render_draft(discovered, plan.stem, baseline)])
+    for line in describe_survey(discovered, baseline):
         print_line(line, hang=14)
     print_line(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}")
 

@@ -296,22 +296,8 @@ def _format_path(path: Path, home: Path) -> str:
     return Path(os.path.relpath(path, home)).as_posix()
 
 
-BASELINE_NAMES = ("baseline", "prod", "production", "main")
-"""Words in names of systems that are likely to be the baseline."""
-
 MAX_PATHS = 4
 """Maximum number of files that are named on the terminal."""
-
-
-def guess_baseline(survey: FolderSurvey) -> str | None:
-    """Return the first system that all test sets have and whose name says that it is the baseline, if any.
-
-    Names are split into words: `prod-2` and `my_baseline` are baselines, `production-like` and `domain` are not.
-    """
-    first, *others = (test_set.counts.systems for test_set in survey.test_sets)
-    shared = [name for name in first if all(name in systems for systems in others)]
-    words = {name: {*re.split(r"[^a-z]+", name.casefold())} for name in shared}
-    return next((name for known in BASELINE_NAMES for name in shared if known in words[name]), None)
 
 
 def render_draft(survey: FolderSurvey, name: str, baseline: str | None = None) -> str:

@@ -20,7 +20,6 @@ from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NonInferior, NotWo
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.model import (
     FILE_OPTIONS,
-    MAX_TEST_SETS,
     PLAN_OPTIONS,
     SET_OPTIONS,
     BaselineKeys,
@@ -264,10 +263,6 @@ def _check_local(path: Path | str) -> Path:
 def _validate_keys(file: Path) -> PlanKeys:
     """Return the keys of a plan, with absolute paths. The files that it names must be there."""
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
-    sets = data.get("test_set")
-    if isinstance(sets, list) and len(sets) > MAX_TEST_SETS:  # before time is spent on each
-        problem = f"{len(sets):,} entries of [[test_set]], at most {MAX_TEST_SETS:,}"
-        raise InputError(problem, file=file, remedy="split it into several plans")
     try:
         return _KEYS.validate_python(data, context=file.absolute().parent)
     except ValidationError as error:

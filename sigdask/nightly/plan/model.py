@@ -35,9 +35,6 @@ from sigdask.nightly.test_sets import TestSet
 from sigdask.options import OPTIONS, READING_OPTIONS, Option, SelectionOptions
 from sigdask.statistics.classical import parse_tests
 
-MAX_TEST_SETS = 100_000
-"""Maximum number of test sets in a plan."""
-
 
 def _convert(call: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a call returns; an InputError becomes the error of the key."""
@@ -333,7 +330,7 @@ class Gate:
 class PlanKeys:
     """A sigdask plan: what a night evaluates."""
 
-    test_set: Annotated[tuple[TestSetKeys, ...], describe("The test sets.", min_length=1, max_length=MAX_TEST_SETS)]
+    test_set: Annotated[tuple[TestSetKeys, ...], describe("The test sets.", min_length=1)]
     name: Annotated[Text | None, describe("Name of the plan. By default the file's name.")] = None
     cluster: Annotated[
         Text, resolve_by(paths.resolve_cluster), describe("A value of --cluster, such as a cluster file.")

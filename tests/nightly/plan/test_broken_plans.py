@@ -140,12 +140,6 @@ def test_windows_line_ends_and_a_byte_order_mark_are_read(folder):
     assert load_plan(folder / "plan.toml").comparison["seed"] == 1
 
 
-def test_a_plan_of_more_than_100_000_entries_is_refused_at_once(folder):
-    (folder / "plan.toml").write_text("[[test_set]]\n" * 100_001)
-    with pytest.raises(InputError, match=r"plan.toml: 100,001 entries of \[\[test_set\]\], at most 100,000"):
-        load_plan(folder / "plan.toml")
-
-
 VALUES = st.recursive(
     st.one_of(
         st.booleans(), st.integers(), st.floats(), st.just(DAY),
