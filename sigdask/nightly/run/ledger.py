@@ -102,7 +102,6 @@ class Ledger:
             np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
         self._starts, self._sizes = np.cumsum(sizes) - sizes, sizes
         stored = store.read(read_tallies, self._digests, sizes, self.wanted)
-        self._n_stored = {run: tallies.n_stored for run, tallies in stored.items()}
         self.n_trials = {run: tallies.n_trials for run, tallies in stored.items()}
         self._counts = {run: tallies.counts for run, tallies in stored.items()}
 
@@ -167,16 +166,13 @@ class Ledger:
         self.n_trials[entry.run][entry.numbers] = stop
 
     def list_new(self, entries: Iterable[LedgerEntry]) -> list[NewTallies]:
-        """Return the counts of which the store has fewer trials, of entries that have the same trials in the ledger."""
+        """Return the counts of entries that have the same trials in the ledger; those that the store has do no harm."""
         new_tallies = []
         for entry in entries:
             n_trials = int(self.n_trials[entry.run][entry.numbers[0]])
-            new = entry.numbers[self._n_stored[entry.run][entry.numbers] < n_trials]
-            if not len(new):
-                continue
-            self._n_stored[entry.run][new] = n_trials
-            counts = self._counts[entry.run][: len(list_round_ends(n_trials)), self._locate(new)]
-            new_tallies.append(NewTallies([self._digests[k] for k in new.tolist()], entry.run, n_trials, counts))
+            counts = self._counts[entry.run][: len(list_round_ends(n_trials)), self._locate(entry.numbers)]
+            digests = [self._digests[k] for k in entry.numbers.tolist()]
+            new_tallies.append(NewTallies(digests, entry.run, n_trials, counts))
         return new_tallies
 
 

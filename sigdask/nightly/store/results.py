@@ -84,16 +84,14 @@ def _save_state(
     """Save what a run changed; `places` are those of its results among the `n_stored` rows, -1 for new ones."""
     added = np.flatnonzero(places < 0)
     places[added] = n_stored + np.arange(len(added))
-    sealed, base = _seal_table(current.take(added), number), _find_base(connection, plan, number)
-    query = sa.select(RESULTS.c.run, sa.func.length(RESULTS.c.rows)).where(
-        RESULTS.c.plan == plan, RESULTS.c.run >= base
-    )
-    sizes = {row.run: int(row[1]) for row in connection.execute(query)}
-    is_outgrown = sum(sizes.values()) + len(sealed) > 2 * sizes.get(base, 0) or len(sizes) > MAX_CHAIN
+    base = _find_base(connection, plan, number)
+    query = sa.select(sa.func.count()).where(RESULTS.c.plan == plan, RESULTS.c.run >= base)
+    is_outgrown = n_stored + len(added) > 2 * len(current) or connection.execute(query).scalar_one() > MAX_CHAIN
     if len(added) == len(places) or is_outgrown:
-        base, sealed, places = number, _seal_table(current, number), np.arange(len(current))
+        base, places, added = number, np.arange(len(current)), np.arange(len(current))
     steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number)
-    connection.execute(sa.insert(RESULTS).values(run=number, plan=plan, base=base, places=steps, rows=sealed))
+    rows = _seal_table(current.take(added), number)
+    connection.execute(sa.insert(RESULTS).values(run=number, plan=plan, base=base, places=steps, rows=rows))
 
 
 def _find_base(connection: Connection, plan: str, number: int) -> int:
@@ -191,14 +189,6 @@ def fetch_results(connection: Connection, plan: str, number: int | None = None, 
     return stored.take(states[0][1]()).replace(alpha=alpha)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A result before and after a change. The former is None if it is new, the latter if it is gone."""
-
-    before: Result | None
-    now: Result | None
-
-
 @dataclass(frozen=True, eq=False)
 class Changes:
     """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
@@ -219,11 +209,10 @@ class Changes:
     def __len__(self) -> int:
         return len(self.old_rows)
 
-    def __getitem__(self, index: int) -> Change:
-        row, after = int(self.old_rows[index]), int(self.new_rows[index])
-        return Change(
-            get_result(self.old, row) if row >= 0 else None, get_result(self.new, after) if after >= 0 else None
-        )
+    def __getitem__(self, index: int) -> tuple[Result | None, Result | None]:
+        """Return a result before and after its change. The former is None if it is new, the latter if it is gone."""
+        before, now = (get_result(table, rows[index]) if rows[index] >= 0 else None for table, rows in self.sides)
+        return before, now
 
     @property
     def sides(self) -> tuple[tuple[Table, Integers], tuple[Table, Integers]]:

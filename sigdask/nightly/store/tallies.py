@@ -55,15 +55,12 @@ class StoredTallies:
 
     Attributes
     ----------
-    n_stored : int64 array, shape (n,)
-        Number of trials that the store has.
     n_trials : int64 array, shape (n,)
         Number of trials of which the counts are.
     counts : int64 array, shape (n_rounds, total size)
         Exceedances in each round, of one comparison after the other.
     """
 
-    n_stored: Integers
     n_trials: Integers
     counts: Integers
 
@@ -144,7 +141,6 @@ def read_tallies(
         counts = _decode([digests[k] for k in contents], run, n_trials, size, [*contents.values()])
         ends = list_round_ends(n_trials)[: len(stored.counts)]
         is_wanted = ends[:, None] <= wanted[run][found]  # (n_rounds, n_found)
-        stored.n_stored[found] = n_trials
         stored.n_trials[found] = (ends[:, None] * is_wanted).max(axis=0, initial=0)
         places = starts[found, None] + np.arange(size)
         stored.counts[: len(ends), places] = counts[: len(ends)] * is_wanted[..., None]
@@ -153,8 +149,7 @@ def read_tallies(
 
 def _build_empty(wanted: Integers, n_all: int) -> StoredTallies:
     n_rounds = len(list_round_ends(wanted.max(initial=0)))
-    zeros = np.zeros(len(wanted), np.int64)
-    return StoredTallies(zeros, zeros.copy(), np.zeros((n_rounds, n_all), np.int64))
+    return StoredTallies(np.zeros(len(wanted), np.int64), np.zeros((n_rounds, n_all), np.int64))
 
 
 def _decode(digests: Sequence[bytes], run: int, n_trials: int, size: int, contents: Sequence[bytes]) -> Integers:

@@ -56,10 +56,10 @@ def draw(n_rounds, n=1, size=3, seed=0):
 
 
 def fetch(store, *n_wanted, run=0, size=3):
-    """Return the stored and used trials of the first comparisons, and the counts of each round."""
+    """Return the used trials of the first comparisons, and the counts of each round."""
     n = len(n_wanted)
     stored = store.read(tallies.read_tallies, DIGESTS[:n], np.full(n, size), {run: np.array(n_wanted)})[run]
-    return stored.n_stored.tolist(), stored.n_trials.tolist(), stored.counts.reshape(-1, n, size).tolist()
+    return stored.n_trials.tolist(), stored.counts.reshape(-1, n, size).tolist()
 
 
 @contextmanager
@@ -78,9 +78,9 @@ def test_trials_are_kept_by_round(where):
         )
         store.commit([NewTallies(DIGESTS[:1], 0, 20_000, counts[:, :1])])
         expected = counts * np.array([[[1], [1]], [[1], [0]], [[1], [0]]])
-        assert fetch(store, 20_000, 20_000) == ([20_000, 4096], [20_000, 4096], expected.tolist())
-        assert fetch(store, 5, run=1) == ([5], [5], (counts[:1, :1] % 5).tolist())
-        assert fetch(store, 9, 9, 9, run=2) == ([0] * 3, [0] * 3, [[[0] * 3] * 3])
+        assert fetch(store, 20_000, 20_000) == ([20_000, 4096], expected.tolist())
+        assert fetch(store, 5, run=1) == ([5], (counts[:1, :1] % 5).tolist())
+        assert fetch(store, 9, 9, 9, run=2) == ([0] * 3, [[[0] * 3] * 3])
 
 
 @pytest.mark.parametrize("n_trials", [100, 4096, 9000, 10_000])
@@ -89,7 +89,7 @@ def test_of_two_counts_the_one_with_more_trials_stays(where, n_trials):
     with open_run(where) as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 10_000, counts)])
         store.commit([NewTallies(DIGESTS[:1], 0, n_trials, np.zeros_like(counts[: 1 + (n_trials > 4096)]))])
-        assert fetch(store, 10_000) == ([10_000], [10_000], counts.tolist())
+        assert fetch(store, 10_000) == ([10_000], counts.tolist())
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_only_whole_rounds_are_used_where_fewer_trials_are_wanted(where, n_wante
     with open_run(where) as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 20_000, counts)])
         ends = np.array([4096, 16_384, 20_000])[:n_rounds, None, None]
-        assert fetch(store, n_wanted) == ([20_000], [n_used], (counts[:n_rounds] * (ends <= n_used)).tolist())
+        assert fetch(store, n_wanted) == ([n_used], (counts[:n_rounds] * (ends <= n_used)).tolist())
 
 
 def test_families_are_kept_as_a_whole(where):
     counts = draw(2, size=500)
     with open_run(where) as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 5000, counts)])
-        assert fetch(store, 5000, size=500) == ([5000], [5000], counts.tolist())
+        assert fetch(store, 5000, size=500) == ([5000], counts.tolist())
 
 
 def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
@@ -129,7 +129,7 @@ def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_c
         two.commit([NewTallies(DIGESTS[:1], 0, 4096, counts)])
         one.commit([NewTallies(DIGESTS[:1], 0, 2000, counts % 2000)])
         for store in (one, two):
-            assert fetch(store, 4096) == ([4096], [4096], counts.tolist())
+            assert fetch(store, 4096) == ([4096], counts.tolist())
 
 
 HOLD = """
@@ -290,7 +290,7 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
         restart.start()
         store.commit([NewTallies(DIGESTS[:1], 0, 8192, counts)])
         restart.join()
-        assert fetch(store, 8192) == ([8192], [8192], counts.tolist())
+        assert fetch(store, 8192) == ([8192], counts.tolist())
         server.kill()
         store._is_patient = lambda: False
         with pytest.raises(StoreError, match="cannot be reached"):
