@@ -21,7 +21,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_failing_sets, list_findings
 from sigdask.nightly.store import PlanRun
-from sigdask.nightly.store.results import Change, Changes
+from sigdask.nightly.store.results import Changes
 from sigdask.nightly.store.status import PlanReport, list_runs
 from sigdask.report.comparisons import format_p_cell
 from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
@@ -36,14 +36,15 @@ from sigdask.report.screen import (
     render,
 )
 from sigdask.report.text import format_table
-from sigdask.results.comparisons import build_json_results
-from sigdask.results.record import Result, drop_duplicates, list_dicts, list_texts
+from sigdask.results.fields import iter_json_lines
+from sigdask.results.record import Result, drop_duplicates
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score
 from sigdask.text import (
     format_count,
     format_duration,
     format_time,
+    iter_array,
     iter_json,
     make_printable,
     to_plain,
@@ -142,15 +143,17 @@ def iter_changes(changes: Changes, alpha: float, limit: int | None = None) -> It
     rank = {kind: k for k, kind in enumerate(KIND_WORDS)}
     order = sorted(range(len(changes)), key=lambda k: (rank[next(_select_kinds(kinds[k]))], k))
     for k in order[:limit]:
-        change = changes[k]
-        r = change.now or change.before
+        before, now = changes[k]
+        r = now or before
         assert r is not None
         yield SimpleNamespace(
-            kinds=", ".join(_describe_kind(kind, change) for kind in _select_kinds(kinds[k])),
+            kinds=", ".join(
+                _describe_kind(kind, before if kind == "lost" else now) for kind in _select_kinds(kinds[k])
+            ),
             subset=r.subset["value"] if r.subset else "",
             **{name: getattr(r, name) for name in ("test_set", "a", "b", "metric")},
-            before=_format_side(change.before, alpha),
-            now=_format_side(change.now, alpha),
+            before=_format_side(before, alpha),
+            now=_format_side(now, alpha),
         )
 
 
@@ -160,9 +163,8 @@ def _select_kinds(kinds: Sequence[str]) -> Iterator[str]:
     yield from (kind for kind in KIND_WORDS if kind in selected)
 
 
-def _describe_kind(kind: str, change: Change) -> str:
-    """Return a kind of change as text; for significances also which system is better."""
-    r = change.before if kind == "lost" else change.now
+def _describe_kind(kind: str, r: Result | None) -> str:
+    """Return a kind of change as text; for significances also which system is or was better."""
     if kind not in {"reversed", "lost", "gained"} or r is None or r.better() is None:
         return KIND_WORDS[kind]
     return f"{KIND_WORDS[kind]}: {r.better()} {'was' if kind == 'lost' else 'is'} better"
@@ -328,18 +330,14 @@ def format_report(
 
 def build_report_dict(report: PlanReport) -> dict[str, Any]:
     """Return the JSON document of `--json` without the results: the run and changes."""
-    heads = [results.around() for results in report.results.values()]
-    settings = report.run.details["settings"]
-    document = dict(heads[0]) if heads else Results(Table.build_empty(), settings["seed"], report.alpha).around()
+    run, by_set = report.run, report.results
+    notes = drop_duplicates(note for results in by_set.values() for note in results.notes)
+    document = Results(report.table, run.details["settings"]["seed"], report.alpha, notes).around()
     for name, name_by_set in (("family", "families"), ("options", "options_by_set")):
-        values = [entry[name] for entry in heads]
-        document[name] = values[0] if values and all(value == values[0] for value in values) else None
-        document[name_by_set] = dict(zip(report.results, values, strict=True))
-    notes = drop_duplicates(entry for results in report.results.values() for entry in results.notes)
-    document["warnings"], document["notes"] = list(list_texts(notes)), list_dicts(notes)
-    for key in ("results", "rankings", "together"):
-        document[key] = [row for entry in heads for row in entry.get(key, ())]
-    run = report.run
+        values = {name_of_set: to_plain(getattr(results, name)) or None for name_of_set, results in by_set.items()}
+        first = next(iter(values.values()), None)
+        document[name] = first if all(value == first for value in values.values()) else None
+        document[name_by_set] = values
     document["plan"] = run.plan
     document["run"] = {
         "number": run.number, "state": run.state, "message": run.message, "started": format_iso(run.started),
@@ -355,7 +353,7 @@ def build_report_dict(report: PlanReport) -> dict[str, Any]:
 
 def render_json(report: PlanReport) -> Iterator[str]:
     """Yield the JSON text of `--json` in parts: results of all test sets, the run and changes."""
-    return iter_json(build_report_dict(report) | {"results": build_json_results([*report.results.values()])})
+    return iter_json(build_report_dict(report) | {"results": iter_array(iter_json_lines(report.table))})
 
 
 def list_report_texts(report: PlanReport) -> Texts:

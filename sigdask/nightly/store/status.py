@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import UserDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,7 +80,7 @@ class PlanReport:
 
 def build_frame(presentable: ComparisonResults) -> dict[str, Any]:
     """Return the contents of a test set's results other than the table, such as notes, as JSON values."""
-    values = {name: getattr(presentable, name) for name in ("seed", "alpha", "family", "together", "options")}
+    values = {name: getattr(presentable, name) for name in ("seed", "alpha", "family", "options")}
     return dict(to_plain(values | {"notes": list_dicts(presentable.notes)}, exact=True))
 
 
@@ -129,7 +129,7 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     return PlanReport(
         run=run,
         table=table,
-        results=group_by_set(run.details, table, [*run.details.get("inputs", {}), *table.test_set.values]),
+        results=group_by_set(run.details, table),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=previous,
         changes=changes,
@@ -137,13 +137,13 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     )
 
 
-def group_by_set(details: Mapping[str, Any], table: Table, set_names: Iterable[str]) -> ResultsBySet:
-    """Return the results of test sets ordered by name, with all values from a run's record."""
+def group_by_set(details: Mapping[str, Any], table: Table) -> ResultsBySet:
+    """Return the results of each test set, in the order of the table, with all values from a run's record."""
     names = table.test_set.values
     order = np.argsort(table.test_set.codes, kind="stable")
     ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
     rows = {name: order[ends[code] : ends[code + 1]] for code, name in enumerate(names)}
-    shown = [name for name in dict.fromkeys(set_names) if name in rows and len(rows[name])]
+    shown = dict.fromkeys(table.test_set.to_list())
     return ResultsBySet({name: partial(_build_set_results, details, name, table, rows[name]) for name in shown})
 
 
