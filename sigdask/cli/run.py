@@ -27,7 +27,7 @@ from sigdask.text import format_count
     declare.WORKERS,
     declare.option("--deadline TIME", "Stop before this time, such as 06:00, or after this duration, such as 1h30m."),
     declare.option(
-        "--reread", "Read all files again, even if their sizes and times are the same as in the latest run."
+        "--reread", "Read all files again, even those whose sizes and times are the same as in the latest run."
     ),
     *declare.PLAN_OUTPUT,
     declare.QUIET,

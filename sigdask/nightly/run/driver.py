@@ -63,8 +63,6 @@ class Outcome:
         Number of the run in the store.
     where : str
         The store, for messages.
-    location : str
-        Location of the store, which may contain a password.
     stopped : str
         Why the run stopped early. Empty if it is finished.
     n_counted : int
@@ -73,8 +71,6 @@ class Outcome:
         Number of results that are new or changed.
     results : mapping of str to Results
         Results by test set, as stored. Empty if they could not be computed.
-    second_looks : dict of str to int
-        Number of comparisons, by test set, that already had a result with fewer trials.
     problems : tuple of str
         Descriptions of what could not be counted.
     report : PlanReport or None
@@ -97,12 +93,10 @@ class Outcome:
 
     number: int
     where: str
-    location: str = field(repr=False)
     stopped: str = ""
     n_counted: int = 0
     n_changed: int = 0
     results: Mapping[str, Results] = field(default_factory=dict)
-    second_looks: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     report: PlanReport | None = None
     gate: GateVerdict | None = None
@@ -199,7 +193,7 @@ def run_plan(
                 source = StatisticsSource(get_user_cache(), ClusterExtraction(target, n_workers), tell)
                 driver = _PlanRunner(plan, opened_store, stop, source, target, n_workers, progress, reread=reread)
         except StopRequest:
-            return Outcome(0, opened_store.where, opened_store.location, stop.reason)
+            return Outcome(0, opened_store.where, stop.reason)
         outcome = driver.run(note)
         if driver.table is None:
             return outcome
@@ -345,8 +339,8 @@ class _PlanRunner:
         }
         self.store.end_run(state, stopped or "; ".join(counting.problems), details)
         return Outcome(
-            number, self.store.where, self.store.location, stopped, counting.n_counted, n_changed,
-            second_looks=second_looks, problems=tuple(counting.problems), n_exact=counting.n_exact,
+            number, self.store.where, stopped, counting.n_counted, n_changed,
+            problems=tuple(counting.problems), n_exact=counting.n_exact,
         )  # fmt: skip
 
     def _is_known(self, test_set: TestSet, details: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -21,7 +21,7 @@ from sigdask.analysis.comparison.pairs import CountedCells, join_cells, list_lef
 from sigdask.analysis.comparison.study import Study
 from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.fields import Integers
+from sigdask.counts.factors import group_rows
 from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
@@ -52,15 +52,12 @@ class Batch:
         The studies.
     cells, p_cells : list of CountedCells
         All counts of the results, and those from which p is computed.
-    set_indices : int64 array, shape (n_results,)
-        Index of the test set of each result.
     """
 
     counts: dict[str, Counts]
     studies: list[Study]
     cells: list[CountedCells]
     p_cells: list[CountedCells]
-    set_indices: Integers
 
     @property
     def jobs(self) -> list[Job]:
@@ -74,17 +71,17 @@ class Batch:
         return [(name, entry.main.counts.files) for name, entry in zip(self.names, analyses, strict=True)]
 
     @staticmethod
-    def from_studies(counts: dict[str, Counts], studies: list[Study]) -> Batch:
-        """Build a batch of test sets, in the order of the studies."""
-        sizes = [len(analysis) for study in studies for analysis in study.analyses]
+    def from_prepared(prepared: Mapping[str, tuple[Counts, Study]]) -> Batch:
+        """Build a batch of the counts and the study of each test set, by name."""
+        studies = [study for _, study in prepared.values()]
         cells, p_cells = (
             [*join_cells(lists, (study.n_results for study in studies))]
             for lists in ((study.cells for study in studies), (study.main_cells for study in studies))
         )
-        return Batch(counts, studies, cells, p_cells, np.repeat(np.arange(len(counts)), sizes))
+        return Batch({name: counts for name, (counts, _) in prepared.items()}, studies, cells, p_cells)
 
     def __len__(self) -> int:
-        return len(self.set_indices)
+        return sum(study.n_results for study in self.studies)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,14 +109,13 @@ def read_batches(
         The batches, and for the run's record the extracted statistics by test set.
     """
     addresses.add_folder(plan.path.parent)
-    prepared = {test_set.name: prepare_set(plan.comparison, test_set) for test_set in test_sets}
+    prepared: dict[str, Any] = {test_set.name: prepare_set(plan.comparison, test_set) for test_set in test_sets}
     incomplete = [test_set for test_set in test_sets if prepared[test_set.name][1] is None]
     wanted = [(prepared[t.name][0], t) for t in incomplete]
     extractions = extract_statistics([(c, build_spec(t, c, ()).find_metrics(c)) for c, t in wanted], source)
     for t, extraction in zip(incomplete, extractions, strict=True):
         prepared[t.name] = extraction.counts, build_study(plan.comparison, t, extraction.counts)
-    studies = [({name: counts}, study) for name, (counts, study) in prepared.items() if study is not None]
-    return [*_iter_batches(studies)], {
+    return [*_iter_batches(prepared)], {
         t.name: {"made": {m: list(systems) for m, systems in extraction.made.items()}, "kept": extraction.n_kept}
         for t, extraction in zip(incomplete, extractions, strict=True)
         if extraction.made or extraction.n_kept
@@ -127,26 +123,16 @@ def read_batches(
 
 
 MAX_RESULTS = 10_000
-"""Number of results from which on a batch gets no further study."""
+"""Number of results after which another batch begins."""
 
 
-def _iter_batches(studies: Iterable[tuple[dict[str, Counts], Study]]) -> Iterator[Batch]:
-    """Yield batches of consecutive studies that have the same layout."""
-    for _, group in groupby(studies, lambda pair: pair[1].layout):
-        n_results = 0
-        pending: list[tuple[dict[str, Counts], Study]] = []
-        for pair in group:
-            n_results += pair[1].n_results
-            pending.append(pair)
-            if n_results >= MAX_RESULTS:
-                yield _join_studies(pending)
-                n_results, pending = 0, []
-        if pending:
-            yield _join_studies(pending)
-
-
-def _join_studies(pairs: Sequence[tuple[dict[str, Counts], Study]]) -> Batch:
-    return Batch.from_studies({name: c for counts, _ in pairs for name, c in counts.items()}, [s for _, s in pairs])
+def _iter_batches(prepared: Mapping[str, tuple[Counts, Study]]) -> Iterator[Batch]:
+    """Yield batches of consecutive test sets whose studies have the same layout."""
+    for _, group in groupby(prepared.items(), lambda entry: entry[1][1].layout):
+        alike = [*group]
+        n_before = np.cumsum([0, *(study.n_results for _, (_, study) in alike)])[:-1]
+        for rows in filter(len, group_rows(n_before // MAX_RESULTS)):
+            yield Batch.from_prepared(dict(alike[k] for k in rows.tolist()))
 
 
 SETTLED_NS = 2 * 10**9
@@ -211,13 +197,14 @@ def find_kept_sets(plan: Plan, store: Store, states: Mapping[str, str]) -> KeptS
     run = store.read(find_run, plan.name, None)
     if run is None or run.state != "finished" or plan.gate is not None or "items" in plan.report.files:
         states = {}
-    before = {} if run is None else run.details.get("states", {})
-    names = {name for name, state in states.items() if before.get(name) == state}
+    details = {} if run is None else run.details
+    before, inputs, frames = (details.get(key, {}) for key in ("states", "inputs", "frames"))
+    names = {name for name, state in states.items() if before.get(name) == state and name in frames}  # judged, too
     if run is None or not names:
         return KeptSets(Table.build_empty(plan.comparison["alpha"]), {}, {})
     table = store.read(fetch_results, plan.name, run.number, plan.comparison["alpha"])
-    inputs, frames = ({name: run.details[key][name] for name in names} for key in ("inputs", "frames"))
-    return KeptSets(table.take(np.flatnonzero(table.test_set.find(names.__contains__))), inputs, frames)
+    table = table.take(np.flatnonzero(table.test_set.find(names.__contains__)))
+    return KeptSets(table, *({name: part[name] for name in names} for part in (inputs, frames)))
 
 
 def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:

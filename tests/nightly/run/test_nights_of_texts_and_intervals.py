@@ -45,8 +45,9 @@ def night(tmp_path, monkeypatch):
 
     def run(cluster="threads", **options):
         (tmp_path / "p.toml").write_text(PLAN.format(cluster=cluster))
-        outcome = run_plan(load_plan(tmp_path / "p.toml"), **options)
-        with open_store(outcome.location, "p") as store:
+        plan = load_plan(tmp_path / "p.toml")
+        outcome = run_plan(plan, **options)
+        with open_store(plan.store, "p") as store:
             return outcome, store.read(list_runs, "p")[0].details.get("extracted")
 
     return run

@@ -48,6 +48,10 @@ def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_r
     for document in documents:
         del document["run"]["number"], document["run"]["started"], document["run"]["ended"]
     assert documents[0] == documents[1] == documents[2]
+    head, _, *others = path.read_text().split("[[test_set]]")
+    path.write_text("[[test_set]]".join([head, *others]))
+    fourth, read_again = run_again(path, read_names)
+    assert (read_again, [*fourth.results], fourth.n_changed) == ([], [*first.results][1:], len(first.results["set0"]))
 
 
 @pytest.mark.slow
