@@ -20,8 +20,8 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import is_parquet, open_bytes
-from sigdask.formats.reading.json_records import is_json, load_json
+from sigdask.formats.reading.files import open_bytes, read_head
+from sigdask.formats.reading.json_records import load_json
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import find_fault
 from sigdask.results.comparisons import ComparisonResults, get_version
@@ -134,7 +134,7 @@ def load_document(path: Path) -> Mapping[str, Any]:
     """Return the JSON object in a file of results."""
     with open_bytes(path):
         pass  # a missing file is not a question of formats
-    if is_parquet(path) or not is_json(path):
+    if not read_head(path).is_json:
         raise InputError(
             file=path, expected="the JSON of results", remedy="write it with --json FILE, or with -o FILE.json"
         )

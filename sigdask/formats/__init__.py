@@ -103,7 +103,7 @@ def read(
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
-    if _are_folders(sources, gold_path, options, format_name):
+    if _are_folders(sources, gold_path, format_name):
         own = replace(options, groups=tuple(name for name in options.groups if name != folders.FILE))
         parts = folders.match_folders(sources, gold_path)
         return folders.read_folders(lambda p: read(p[0], gold=p[1], format=format_name, options=own), parts)
@@ -229,16 +229,16 @@ def detect(
         No format fits, or several.
     """
     add_installed_formats()
-    if _are_folders(sources, gold, options, format_):
+    if _are_folders(sources, gold, format_):
         sources, gold = next(iter(folders.match_folders(sources, gold).values()))
     with cache_files(), _limit_resources(sources, options, format_):
         first_sources = [files_[0] for files_ in runs.group_by_name(distinguish_names(sources)).values()]
         return resolve_format(first_sources, gold, options, format_)
 
 
-def _are_folders(sources: Sequence[Source], gold: Path | None, options: Options, format_: str) -> bool:
+def _are_folders(sources: Sequence[Source], gold: Path | None, format_: str) -> bool:
     """Return whether sources are several folders that their format does not read itself."""
     if format_ in FOLDER_FORMATS or not folders.are_folders(sources):
         return False
     detected = FOLDER_FORMATS if format_ in DETECTED else ()
-    return not any(FORMATS[name].fits(sources, gold, options) for name in detected)
+    return not any(FORMATS[name].fits(sources, gold) for name in detected)

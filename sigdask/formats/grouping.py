@@ -14,7 +14,7 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, parse_header, read_head_lines
+from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, parse_header, read_head
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.roles import build_roles_error, name_role, resolve_roles
@@ -45,7 +45,7 @@ class GroupFile:
 
         A file of documents without names has a document, or domain and document, on each line, as WMT writes them.
         """
-        first = next(iter(read_head_lines(self.path)), "")
+        first = next(iter(read_head(self.path).lines), "")
         is_named = not first or first[0] in "{[" or any(map(name_role, parse_header(first)))
         if self.unnamed == DOCUMENT and not is_named:
             rows: list[Row] = [(number, line.rstrip("\r\n").split("\t")) for number, line in enumerate_lines(self.path)]

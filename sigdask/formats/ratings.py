@@ -3,8 +3,8 @@
 Ratings by people: rows of system, segment and score, or of MQM errors, by one or more raters.
 
 The files of WMT are read as published: MQM averages, MQM errors, direct assessment, SQM and ESA. They are recognised by
-the names of their columns (`RATING_COLUMNS`). Rows may be split by tabs, blanks or both, or be delimited text, JSON or
-Parquet. Scores keep their sign: for MQM averages, 0 is best.
+the names of their columns (`signatures.RATING_COLUMNS`). Rows may be split by tabs, blanks or both, or be delimited
+text, JSON or Parquet. Scores keep their sign: for MQM averages, 0 is best.
 
 - Several ratings of one segment are averaged, if a column names the raters.
 - MQM errors become the negated sum of their weights for each rater: major 5, minor 1, 0.1 for minor punctuation, and 25
@@ -17,8 +17,8 @@ Parquet. Scores keep their sign: for MQM averages, 0 is best.
 
 Wins, ties and losses: each row is a judgement of two models' answers to one question.
 
-A win counts 1, a tie one half, a loss 0. `LAYOUTS` declares the fields of the files that are read: Chatbot Arena,
-AlpacaEval, evalscope, and tables of two systems and a winner.
+A win counts 1, a tie one half, a loss 0. `signatures.BATTLE_LAYOUTS` declares the fields of the files that are read:
+Chatbot Arena, AlpacaEval, evalscope, and tables of two systems and a winner.
 
 Two models are compared only on the questions in which they met. Several judgements of one question (judges, orders) are
 averaged exactly, unless `--unit` or `--by` separates them. AlpacaEval annotations of several models give each model's
@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -42,38 +41,22 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number, read_keys
+from sigdask.formats.reading.json_records import Record, find_field, iter_records, parse_number
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error, list_row_systems
 from sigdask.formats.reading.replicates import Cells, Key, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.signatures import (
+    ALPACA,
+    BATTLE_LAYOUTS,
+    BattleLayout,
+    find_battle_layout,
+    find_rating_columns,
+    split_rating_header,
+)
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
-from sigdask.formats.roles import build_roles_error, name_role
+from sigdask.formats.roles import build_roles_error
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
-
-RATING_COLUMNS = {
-    "system": ("system", "sys", "system_id", "system_name", "mt_system", "sys_id", "model", "model_id", "model_name"),
-    "item": ("globalsegid", "seg_id", "segid", "segment_id", "segmentid", "seg", "segment", "sid", "docsegid", "itemid",
-             "item_id", "item", "question_id", "id"),
-    "score": ("z.scr", "score", "rating", "mqm_avg_score", "mqm_score", "mqm", "esa_score", "esa", "da_score", "da",
-              "sqm_score", "sqm", "hter"),
-    "rater": ("rater", "rater_id", "annotator", "annotator_id", "annotatorid", "judge", "judge_id", "user", "user_id",
-              "username", "worker", "workerid", "worker_id", "evaluator", "login"),
-    "doc": ("doc", "document", "doc_id", "docid", "document_id", "documentid"),
-    "category": ("category",),
-    "severity": ("severity",),
-    "scope": ("lp", "langpair", "language_pair", "input.src", "src_lang", "source_lang", "source_language",
-              "sourcelanguage", "input.trg", "tgt_lang", "target_lang", "target_language", "targetlanguage", "testset",
-              "test_set", "turn"),
-    "type": ("type", "item_type", "itemtype"),
-    "whole": ("isdoc", "is_doc", "iscompletedocument", "is_complete_document"),
-}  # fmt: skip
-"""Names of columns by their role, compared without case. The first one present is used; scopes are all columns within
-which segments may be numbered.
-"""
-
-RATING_NAMES = frozenset({"z.scr", "mqm_avg_score", "mqm_score", "esa_score", "da_score", "sqm_score", "globalsegid"})
-"""Names that only files of ratings have. Without one of them, a column of raters tells that rows are ratings."""
 
 WEIGHTS = {"major": Decimal(5), "minor": Decimal(1), "neutral": Decimal(0)}
 SPECIAL_WEIGHTS = {("minor", "fluency/punctuation"): Decimal("0.1"), ("major", "non-translation"): Decimal(25)}
@@ -141,39 +124,9 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
     )
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the columns of the first file are those of ratings."""
-    path = sources[0].path
-    header = _split_header(path) or read_keys(path)
-    found = _find_columns(header)
-    if not {"system", "item"} <= found.keys() or any("metric" in name_role(name) for name in header):
-        return False  # format long keeps the scores of several metrics apart
-    is_rated = "rater" in found or not RATING_NAMES.isdisjoint(name.lower() for name in header)
-    return {"category", "severity"} <= found.keys() or ("score" in found and is_rated)
-
-
-def _find_columns(header: Iterable[str]) -> dict[str, list[str]]:
-    """Return the columns of each role that some column has, in the order of its names."""
-    lowered = {re.sub(r"[ -]", "_", name.lower()): name for name in header}
-    found = {role: [lowered[name] for name in names if name in lowered] for role, names in RATING_COLUMNS.items()}
-    return {role: columns for role, columns in found.items() if columns}
-
-
-def _split_header(path: Path) -> list[str]:
-    """Return the names of columns split by tabs or blanks, with quotes as part of the text; none of other files."""
-    head = files.read_head(path)
-    line = next(iter(head.lines), "")
-    if head.is_arrow or head.is_json or files.find_delimiter(line) not in {"\t", None}:
-        return []
-    header = [name.strip() for name in (line.split("\t") if "\t" in line else line.split())]
-    while header and header[-1].startswith("#"):  # a remark, as Marot writes it
-        header.pop()
-    return header
-
-
 def _read_table(path: Path, options: Options) -> FileTable:
     """Read a file as a table. Rows whose header is split by blanks are split by tabs or blanks."""
-    if not (header := _split_header(path)):
+    if not (header := split_rating_header(path)):
         return read_table(path, options.ignore)
     rows: list[files.Row] = []
     by_tabs = "\t" in files.read_head(path).lines[0]
@@ -205,7 +158,7 @@ def _read_files(sources: Sequence[Source], options: Options, notes: list[str]) -
 
 def _find_roles(table: FileTable, options: Options) -> dict[str, list[str]]:
     """Return the columns of each role; raise if the item or score is missing, or if several are the score."""
-    found = _find_columns(table.columns)
+    found = find_rating_columns(table.columns)
     if "type" in found:  # in Appraise's files src and tgt are languages; elsewhere they are texts
         found["scope"] = [*found.get("scope", ()), *(name for name in ("src", "tgt") if name in table.columns)]
     for role in ("system", "item", "score"):
@@ -316,36 +269,6 @@ def _describe_means(cells: Cells) -> list[str]:
     return [f"systems have different segments: {scope}. Means over all segments of each system: {listed}"]
 
 
-class BattleLayout(NamedTuple):
-    """The fields of a judgement.
-
-    Attributes
-    ----------
-    models : tuple of str
-        Fields that name the two models.
-    verdicts : tuple of str
-        Fields of the verdict, a choice of a model. The mean of two verdicts counts, of both orders of the models.
-    must_agree : bool
-        Whether verdicts that differ are a tie, as in `show_result.py` of MT-bench, instead of their mean.
-    """
-
-    models: tuple[str, str]
-    verdicts: tuple[str, ...]
-    must_agree: bool = False
-
-
-ALPACA = BattleLayout(("generator_1", "generator_2"), ("preference",))
-"""AlpacaEval's layout, whose verdict is a number from 1 to 2; a file has the judgements of one model."""
-
-LAYOUTS = (
-    BattleLayout(("model_a", "model_b"), ("winner",)),
-    BattleLayout(("model_a", "model_b"), ("win_1", "win_2")),  # evalscope, whose two games have both orders
-    BattleLayout(("model_1", "model_2"), ("g1_winner", "g2_winner"), must_agree=True),  # MT-bench
-    ALPACA,
-    BattleLayout(("system_a", "system_b"), ("winner",)),
-)
-"""Layouts of judgements, of which a file has the first that fits."""
-
 ITEMS = ("question_id", "prompt_id", "item_id", "conversation_id", "battle_id", "id", "item", "segment", "seg_id",
          "instruction", "prompt", "question")  # fmt: skip
 """Fields that identify a question; the first one present is used."""
@@ -370,11 +293,6 @@ class BattleVote(NamedTuple):
     score: float
     question: tuple[str, ...]
     group: tuple[str, ...]
-
-
-def sniff_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first record names two models and a winner."""
-    return _find_layout(dict.fromkeys(read_keys(sources[0].path))) is not None
 
 
 def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -415,15 +333,10 @@ def read_battles(sources: Sequence[Source], gold: Path | None, options: Options)
     )
 
 
-def _find_layout(record: Record) -> BattleLayout | None:
-    """Return the layout of a record, or None if it is no judgement."""
-    return next((layout for layout in LAYOUTS if record.keys() >= {*layout.models, *layout.verdicts}), None)
-
-
 def _find_models(where: str, record: Record, source: Source, homes: dict[str, Path]) -> tuple[BattleLayout, str, str]:
     """Return the layout and both models of a record; `homes` are the files of AlpacaEval's models so far."""
-    if (layout := _find_layout(record)) is None:
-        layouts = ", or ".join(", ".join((*layout.models, *layout.verdicts)) for layout in LAYOUTS)
+    if (layout := find_battle_layout(record)) is None:
+        layouts = ", or ".join(", ".join((*layout.models, *layout.verdicts)) for layout in BATTLE_LAYOUTS)
         problem = f"{where}: expected two models and a winner; fields: {', '.join(record)}"
         raise InputError(problem, remedy=f"name the columns {layouts}")
     a, b = (str(record[key] or "").strip() for key in layout.models)

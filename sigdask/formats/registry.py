@@ -30,7 +30,7 @@ class Format:
     help : str
         Description of its files, in one sentence.
     signature : str
-        Function `(sources, gold, options) -> bool`, in another package `(path) -> bool`, that recognises its files. It
+        Function of `reading.signatures` that recognises its files, in another package a function `(path) -> bool`. It
         looks at the first 64 kB of a file at most. None is a table, recognised by the roles of its columns.
     gold : {"none", "optional", "required"}
         Whether it takes a gold file.
@@ -59,14 +59,14 @@ class Format:
         """Import and return the reader."""
         return _load_function(self.reader)
 
-    def fits(self, sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
+    def fits(self, sources: Sequence[Source], gold: Path | None) -> bool:
         """Return whether files have the signature."""
         if not self.signature or self.gold == ("required" if gold is None else "none"):
             return False
         function = _load_function(self.signature)
         if self.is_of_package:
             return all(source.path.is_file() and function(source.path) for source in sources)
-        return bool(function(sources, gold, options))
+        return bool(function(sources, gold))
 
     def check(self, name: str, gold: Path | None, options: Options) -> None:
         """Raise an error for options and values that the format does not have, and for a gold file it cannot use."""
@@ -121,14 +121,14 @@ FORMATS: dict[str, Format] = {
     "segments": Format(
         ".texts.segments:read_segments",
         "translations, one per line; --gold REFERENCE, --reference for more, --documents for units; or WMT XML",
-        ".texts.segments:sniff",
+        ".reading.signatures:fits_segments",
         options=("reference", "collection", "references=tab", "column"),
         metrics=("bleu", "chrf", "chrf++", "ter"),
     ),
     "speech": Format(
         ".texts.speech:read_speech",
         "transcripts, NIST trn `words (speaker-utterance)`, Kaldi `id words` or plain lines; --gold REFERENCE",
-        ".texts.speech:sniff",
+        ".reading.signatures:fits_speech",
         gold="required",
         options=("ids=trn|first|none", "column"),
         metrics=("wer", "cer"),
@@ -136,7 +136,7 @@ FORMATS: dict[str, Format] = {
     "terms": Format(
         ".spans.terms:read_terms",
         "lists of terms of a sentence or document: JSON with a term list, rows of id and term, or a folder of lists",
-        ".spans.terms:sniff",
+        ".reading.signatures:fits_terms",
         gold="required",
         metrics=("type-precision", "type-recall", "type-f1"),
         roles=("item", "gold", "prediction"),
@@ -144,7 +144,7 @@ FORMATS: dict[str, Format] = {
     "spans": Format(
         ".spans.spans:read_spans",
         "labelled spans: JSON lines, brat folders of .ann files, rows of offsets; slots filled by entities (MUC)",
-        ".spans.spans:sniff",
+        ".reading.signatures:fits_spans",
         gold="required",
         metrics=("relation-precision", "relation-recall", "relation-f1"),
         roles=("item", "gold", "prediction", "label_map"),
@@ -152,7 +152,7 @@ FORMATS: dict[str, Format] = {
     "pairs": Format(
         ".spans.pairs:read_pairs",
         "a word and its morphs (form, phones) per line, tab-separated; --gold FILE and one file per system",
-        ".spans.pairs:sniff",
+        ".reading.signatures:fits_pairs",
         gold="required",
         metrics=("edit-distance",),
     ),
@@ -165,20 +165,20 @@ FORMATS: dict[str, Format] = {
     "conll": Format(
         ".tagging.conll:read_conll",
         "tagged tokens, --gold FILE or a gold column: chunks; options scheme, column, gold-column",
-        ".tagging.columns:sniff",
+        ".reading.signatures:fits_conll",
         options=("scheme=conlleval|IOB1|IOB2|BIO|IOE1|IOE2|IOBES|BIOES|BILOU|BMES|IO|raw", "column", "gold-column"),
         roles=("label_map",),
     ),
     "conllu": Format(
         ".parsing.dependencies:read_conllu",
         "dependency parses in CoNLL-U, --gold FILE: as the CoNLL 2018 evaluation, tokens may differ",
-        ".parsing.dependencies:sniff",
+        ".reading.signatures:fits_conllu",
         gold="required",
     ),
     "trees": Format(
         ".parsing.trees:read_trees",
         "bracketed trees, --gold FILE: as evalb; options parameters=FILE.prm (default COLLINS.prm), length=N",
-        ".parsing.trees:sniff",
+        ".reading.signatures:fits_trees",
         gold="required",
         options=("parameters", "length"),
         metrics=("bracket-precision", "bracket-recall", "bracket-f1", "tag-accuracy"),
@@ -186,28 +186,28 @@ FORMATS: dict[str, Format] = {
     "timbl": Format(
         ".tagging.timbl:read_timbl",
         "TiMBL's output: features, class, predicted class; distributions and distances are skipped",
-        ".tagging.timbl:sniff_timbl",
+        ".reading.signatures:fits_timbl",
         gold="none",
         roles=("label_map",),
     ),
     "mbt": Format(
         ".tagging.timbl:read_mbt",
         "Mbt's output on a tagged test file: word, tag, predicted tag; sentences end with <utt>",
-        ".tagging.timbl:sniff_mbt",
+        ".reading.signatures:fits_mbt",
         gold="none",
         roles=("label_map",),
     ),
     "trec": Format(
         ".trec:read_trec",
         "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank, if both differ",
-        ".trec:sniff",
+        ".reading.signatures:fits_trec",
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),
     ),
     "ratings": Format(
         ".ratings:read_ratings",
         "people's ratings (MQM, ESA, DA), rows of system, segment, score or errors; raters averaged",
-        ".ratings:sniff",
+        ".reading.signatures:fits_ratings",
         gold="none",
         options=("raters=mean", "critical=none|5|10|25"),
         roles=("item", "system", "score", "ignore"),
@@ -215,20 +215,20 @@ FORMATS: dict[str, Format] = {
     "samples": Format(
         ".samples:read_samples",
         "logs of samples: lm-evaluation-harness, Inspect, HELM, SWE-bench, HumanEval",
-        ".samples:sniff",
+        ".reading.signatures:fits_samples",
         gold="none",
         roles=("item", "score", "ignore"),
     ),
     "metrics": Format(
         ".segment_scores:read_metrics",
         "COMET's JSON (comet-score --to_json): scores of segments, one system per file of translations",
-        ".segment_scores:sniff",
+        ".reading.signatures:fits_metrics",
         gold="none",
     ),
     "mt-metrics-eval": Format(
         ".segment_scores:read_directory",
         "a test set's folder of WMT's metrics tasks: human and metric scores; options pair=en-de, scores=NAME+NAME",
-        ".segment_scores:sniff_directory",
+        ".reading.signatures:fits_mt_metrics_eval",
         gold="none",
         options=("pair", "scores"),
     ),
@@ -242,7 +242,7 @@ FORMATS: dict[str, Format] = {
     "squad": Format(
         ".texts.squad:read_squad",
         "answers to questions, JSON of id to answer; --gold SQuAD (v1.1, v2.0, or of Hugging Face's datasets)",
-        ".texts.squad:sniff",
+        ".reading.signatures:fits_squad",
         gold="required",
         options=("version=1.1|2.0",),
         metrics=("exact_match",),
@@ -250,13 +250,13 @@ FORMATS: dict[str, Format] = {
     "ref-hyp": Format(
         ".texts.speech:read_ref_hyp",
         "reference and hypothesis of utterances in one file: icefall, Kaldi per_utt",
-        ".texts.speech:sniff_ref_hyp",
+        ".reading.signatures:fits_ref_hyp",
         gold="none",
     ),
     "battles": Format(
         ".ratings:read_battles",
         "wins, ties and losses of two models (Arena, evalscope, AlpacaEval annotations); a tie is half a win",
-        ".ratings:sniff_battles",
+        ".reading.signatures:fits_battles",
         gold="none",
         roles=("item",),
     ),

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from sigdask import metrics
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats.reading import files
-from sigdask.formats.reading.json_records import read_keys
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.signatures import is_list, read_keys
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.registry import FORMATS, FORMATS_BY_METRIC
 from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, name_role, resolve_roles
@@ -59,7 +58,7 @@ def resolve_format(sources: Sequence[Source], gold: Path | None, options: Option
     if options.references:
         return "segments"
     by_metric = {name for metric in options.metrics if (name := find_metric_format(metric))} if gold else set()
-    fitting = _list_fitting(sources, gold, options)
+    fitting = _list_fitting(sources, gold)
     if len(fitting) > 1 and by_metric & {*fitting}:
         fitting = [name for name in fitting if name in by_metric]
     if len(fitting) == 1:
@@ -72,12 +71,12 @@ def resolve_format(sources: Sequence[Source], gold: Path | None, options: Option
     return by_metric.pop() if len(by_metric) == 1 else _resolve_table(sources, gold, options)
 
 
-def _list_fitting(sources: Sequence[Source], gold: Path | None, options: Options) -> list[str]:
+def _list_fitting(sources: Sequence[Source], gold: Path | None) -> list[str]:
     """Return the formats whose signatures fit; an error that one raises counts if no other fits."""
     fitting, first_error = [], None
     for name, declared in FORMATS.items():
         try:
-            fitting += [name] * declared.fits(sources, gold, options)
+            fitting += [name] * declared.fits(sources, gold)
         except InputError as error:
             first_error = first_error or error
     if first_error is not None and not fitting:
@@ -94,18 +93,6 @@ def find_metric_format(name: str) -> str | None:
         return "trec" if retrieval.find_measure(name) is not None else None
     except InputError:  # a metric of the user's own, or a name that is none
         return None
-
-
-def is_list(path: Path) -> bool:
-    """Return whether a file holds lines of text, rather than columns or JSON: no column is named, nor tabs align."""
-    head = files.read_head(path)
-    is_named = path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
-    if is_named or head.is_arrow or not (lines := head.filled_lines):
-        return False
-    if lines[0].lstrip()[:1] in "{[" and head.is_json:
-        return False
-    names = files.parse_header(lines[0])
-    return len(names) < 2 or not ("\t" in lines[0] or any(map(name_role, names)))
 
 
 def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_metric: set[str]) -> str:

@@ -2,7 +2,7 @@
 
 Layouts of logs of samples: how each tool's files are recognised, and where their records say what.
 
-`LAYOUTS` declares each tool once. A file has a layout if its first JSON value has all of the layout's keys.
+`LAYOUTS` declares each tool once. A file has a layout by its keys (`signatures.LOG_KEYS`).
 `sample.SampleFile` reads the records of all tools alike.
 
 One log, and one sample of it: its item, scores and status, read as its layout says.
@@ -40,7 +40,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,10 +48,11 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import json_records
-from sigdask.formats.reading.files import get_stem, list_files
+from sigdask.formats.reading.files import get_stem
 from sigdask.formats.reading.json_records import Record, find_field, iter_records, load_json, parse_number
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import Cells, Key, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.signatures import ARCHIVE, LOG_NAME, find_log_kind, list_logs, list_source_files
 from sigdask.formats.roles import name_role, split_columns
 from sigdask.interface import spell
 from sigdask.io import check_unpacked_size
@@ -82,8 +82,6 @@ class LogLayout:
     ----------
     tool : str
         Name of the tool.
-    keys : tuple of str
-        Dotted keys of the first record or document: `a|b` is one of two, `*` any text.
     item : tuple of str
         Fields of the item's id, of which the first present is taken.
     read : callable
@@ -103,7 +101,6 @@ class LogLayout:
     """
 
     tool: str
-    keys: tuple[str, ...]
     item: tuple[str, ...]
     read: Callable[[Path], Run]
     flatten: Callable[[Any], Record] = dict
@@ -113,17 +110,11 @@ class LogLayout:
     input: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
 
-    def fits(self, paths: set[str]) -> bool:
-        """Return whether the keys of a file are those of this layout."""
-        return all(any(fnmatchcase(path, key) for key in keys.split("|") for path in paths) for keys in self.keys)
-
 
 def find_layout(path: Path) -> LogLayout | None:
     """Return the layout of a log, or None for other files."""
-    if path.suffix == ARCHIVE and path.is_file():
-        return INSPECT
-    paths = {*json_records.read_keys(path)} if json_records.is_json(path) else set()
-    return next((layout for layout in LAYOUTS if layout.fits(paths)), None)
+    kind = find_log_kind(path)
+    return None if kind is None else LAYOUTS[kind]
 
 
 def _read_records(path: Path) -> Run:
@@ -131,7 +122,6 @@ def _read_records(path: Path) -> Run:
     return Run(partial(iter_records, path))
 
 
-ARCHIVE = ".eval"
 ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
@@ -262,34 +252,24 @@ def _read_swe_run(path: Path) -> Run:
     return Run(lambda: iter(records), notes=(note,) if n_lost else ())
 
 
-INSPECT = LogLayout(
-    "Inspect", ("status", "eval"), ("id",), _read_inspect, _flatten_inspect,
-    scores=("scores",), may_repeat=True, input=("asked",), within=("metadata",),
-)  # fmt: skip
-
-LAYOUTS = (
-    LogLayout(
-        "lm-evaluation-harness", ("doc_id", "resps|filtered_resps|doc_hash|prompt_hash|target_hash"), ("doc_id",),
-        _read_records, is_flat=True, input=("doc_hash", "doc"), within=("doc", "metadata"),
+LAYOUTS = {
+    "lm-evaluation-harness": LogLayout(
+        "lm-evaluation-harness", ("doc_id",), _read_records,
+        is_flat=True, input=("doc_hash", "doc"), within=("doc", "metadata"),
     ),
-    INSPECT,
-    LogLayout(
-        "HELM", ("instance_id", "stats.name"), ("instance_id",), _read_helm, _flatten_helm,
-        scores=HELM_SCORES, may_repeat=True,
+    "Inspect": LogLayout(
+        "Inspect", ("id",), _read_inspect, _flatten_inspect,
+        scores=("scores",), may_repeat=True, input=("asked",), within=("metadata",),
     ),
-    LogLayout(
-        "SWE-bench", ("*.patch_exists", "*.resolved"), ("instance_id",), _read_swe_instances, _flatten_swe,
-        scores=("resolved",),
-    ),
-    LogLayout("SWE-bench", ("submitted_ids", "resolved_ids"), ("instance_id",), _read_swe_run, scores=("resolved",)),
-    LogLayout(
-        "HumanEval", ("task_id", "passed"), ("task_id",), _read_records, scores=("passed",), may_repeat=True,
-    ),
-)  # fmt: skip
-"""Tools whose logs are recognised."""
+    "HELM": LogLayout("HELM", ("instance_id",), _read_helm, _flatten_helm, scores=HELM_SCORES, may_repeat=True),
+    "SWE-bench": LogLayout("SWE-bench", ("instance_id",), _read_swe_instances, _flatten_swe, scores=("resolved",)),
+    "SWE-bench run": LogLayout("SWE-bench", ("instance_id",), _read_swe_run, scores=("resolved",)),
+    "HumanEval": LogLayout("HumanEval", ("task_id",), _read_records, scores=("passed",), may_repeat=True),
+}  # fmt: skip
+"""How the logs of each tool of `signatures.LOG_KEYS` are read."""
 
 PLAIN = LogLayout(
-    "records", (), ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "item"),
+    "records", ("doc_id", "sample_id", "item_id", "example_id", "question_id", "task_id", "id", "item"),
     _read_records, is_flat=True, input=("doc_hash", "doc"), within=("doc", "metadata"),
 )  # fmt: skip
 """Records that only `--format samples` reads."""
@@ -452,9 +432,6 @@ def _flatten_scores(fields: Mapping[str, Any], prefix: str = "") -> Iterator[tup
             yield f"{prefix}{name}", value
 
 
-LOG_NAME = re.compile(r"samples_(?P<task>.+?)(_(?P<stamp>\d{4}-\d\d-\d\dT[\d.:-]+?))?\.jsonl?(\.gz)?")
-"""Pattern of the file names of lm-evaluation-harness."""
-
 DATE = re.compile(
     r"(?<!\d)(?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[T ]\d\d[-:]?\d\d[-:]?\d\d(?:\.\d+)?(?:[+-]\d\d[-:]?\d\d)?|(?!\d))"
 )
@@ -473,20 +450,6 @@ def split_date(name: str) -> tuple[str, str]:
     if match is None:
         return name, ""
     return (name[: match.start()] + name[match.end() :]).strip("_-. "), re.sub(r"\D", "", match[0])
-
-
-def list_logs(folder: Path) -> list[Path]:
-    """Return the logs in a folder and below it: those with the harness's names, those of any layout, or JSON lines."""
-    files = list_files(folder)
-    by_name = [path for path in files if LOG_NAME.fullmatch(path.name)]
-    by_layout = (path for path in files if path.suffix in {".eval", ".json"} and find_layout(path) is not None)
-    return by_name or [*by_layout] or [path for path in files if path.name.removesuffix(".gz").endswith(".jsonl")]
-
-
-def list_source_files(source: Source) -> list[Path]:
-    """Return the files of a source: the logs in its folder, the files of its parts, or the file itself."""
-    parts = source.parts or (source.path,)
-    return [file for part in parts for file in (list_logs(part) if part.is_dir() else [part])]
 
 
 def are_one_system(paths: Sequence[Path], *, are_logs: bool) -> bool:
@@ -512,7 +475,7 @@ def open_logs(sources: Sequence[Source]) -> list[SampleFile]:
     for source, is_file in zip(sources, are_files, strict=True):
         path = source.path
         if not (files := list_source_files(source)):
-            tools = ", ".join(dict.fromkeys(layout.tool for layout in LAYOUTS))
+            tools = ", ".join(dict.fromkeys(layout.tool for layout in LAYOUTS.values()))
             raise InputError("no logs in this folder", file=path, remedy=f"expected logs of {tools}, or .jsonl files")
         system = source.name or source.apart or (get_stem(path) if is_file else path.resolve().name)
         home = path.parent if is_file else path
@@ -643,12 +606,6 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
         samples = GatheredSamples(options, notes)
         samples.add_logs(logs)
     return replace(samples.build_counts(), files=tuple(log.path for log in logs))
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first file or folder holds logs of samples."""
-    first = next(iter(list_source_files(sources[0])), None)
-    return first is not None and find_layout(first) is not None
 
 
 @dataclass(slots=True)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,16 +34,16 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.files import name_by_difference
-from sigdask.formats.reading.json_records import is_json, load_json, parse_number, read_keys
+from sigdask.formats.reading.json_records import load_json, parse_number
 from sigdask.formats.reading.options import Options, Source, distinguish_names, list_row_systems
 from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.formats.reading.signatures import COMET, HUMAN, METRIC
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
 from sigdask.formats.roles import build_roles_error, resolve_roles
 from sigdask.interface import spell
 from sigdask.metrics.regression import SET_COLUMN
 from sigdask.text import describe_items, format_count, format_list
 
-HUMAN, METRIC, DOCUMENTS = "human-scores", "metric-scores", "documents"
 ENDING = ".seg.score"
 SHOWN = 12
 
@@ -73,12 +72,6 @@ class PairScores(NamedTuple):
         has_all = np.logical_and.reduce([~np.isnan(self.scores[name]).all(axis=0) for name in names])
         systems = [system for system, is_in in zip(self.systems, has_all, strict=True) if is_in]
         return PairScores(systems, {name: scores[:, has_all] for name, scores in self.scores.items()}, self.groups)
-
-
-def sniff_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether a folder is a test set of mt-metrics-eval, or holds several."""
-    path = sources[0].path
-    return path.is_dir() and any(any(path.glob(f"{deep}{name}")) for deep in ("", "*/") for name in (HUMAN, METRIC))
 
 
 def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -142,7 +135,7 @@ def read_pair(path: Path, pair: str, names: Sequence[str]) -> PairScores:
         remedy = f"choose with {spell('metrics')}: {format_list([*known], SHOWN)}"
         raise InputError(f"{problem} of {pair}", file=path, remedy=remedy)
     read = {name: _read_scores(known[name]) for name in names}
-    groups = _read_documents(path / DOCUMENTS / f"{pair}.docs")
+    groups = _read_documents(path / "documents" / f"{pair}.docs")
     sizes = [len(column) for scores in read.values() for column in scores.values()]
     n = len(groups["document"]) if groups else max(sizes)
     for name, scores in read.items():
@@ -437,16 +430,7 @@ def _describe_size(place: str, cells: ScoredCells) -> list[ScopeNote]:
     return [ScopeNote(f"only {format_count(n, group)}{place}: {limit}") for group, n in sizes.items() if n < MIN_CELLS]
 
 
-COMET = "COMET"
-
 Segments = list[dict[str, Any]]
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first file is COMET's JSON."""
-    path = sources[0].path
-    keys = read_keys(path) if not path.is_dir() and is_json(path) else ()
-    return all(any(fnmatchcase(key, pattern) for key in keys) for pattern in ("*.mt", f"*.{COMET}"))
 
 
 def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001

@@ -17,7 +17,6 @@ Lines of "all" (ALL) are means and no topics.
 from __future__ import annotations
 
 import math
-import re
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,17 +32,16 @@ from sigdask.counts.checks import check_common_items, check_complete
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import describe_missing
-from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
+from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
+from sigdask.formats.reading.signatures import MEASURE, is_printed, is_run, split_scores
 from sigdask.interface import spell
 from sigdask.text import format_count, format_list
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
 
-RUN_LINE = re.compile(r"\S+\s+(Q0|0)\s+\S+\s+-?\d+\s+[-+]?[\d.]+([eE][-+]?\d+)?\s+\S.*")
-"""Pattern of a line of a run, by which files are recognized."""
 
 RUN_WIDTH = 6
 
@@ -60,12 +58,6 @@ class TrecRun(NamedTuple):
     tag: str
     n_topics: int
     rankings: Mapping[str, Ranking]
-
-
-def is_run(path: Path) -> bool:
-    """Return whether the first lines are those of a run with six columns."""
-    lines = [line for line in read_head(path).filled_lines if not line.startswith("#")][:5]
-    return bool(lines) and all(map(RUN_LINE.fullmatch, lines))
 
 
 def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Counts:
@@ -248,12 +240,6 @@ def parse_number(text: str) -> float:
 
 ALL = "all"
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
-MEASURE = re.compile(
-    r"Z?(runid|topic_id|num_\w+|(gm_|inf|set_|relative_)*(map|ap|p|f|recall|bpref)|set[prf]|r|rr|mrr|recip_rank"
-    r"|r-?prec|iprec|n?dcg|rndcg|success|err|rbp|judged|utility|11pt_avg|relstring)([@_(].*)?",
-    re.IGNORECASE,
-)
-"""Pattern of the measures of trec_eval, ir_measures and TAR, by which their column is recognized."""
 
 Scores = dict[str, dict[str, float]]
 """Scores by measure and topic."""
@@ -270,12 +256,6 @@ def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) ->
         remedy = f"leave out {spell('gold')}"
         raise InputError("is no run, but holds scores that a program computed", file=path, remedy=remedy)
     return read_rankings(sources, gold, options)
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001  # a `Sniffer`
-    """Return whether the first file is a run, or without gold holds printed scores."""
-    path = sources[0].path
-    return is_run(path) or (gold is None and is_printed(path))
 
 
 def read_printed(sources: Sequence[Source], options: Options) -> Counts:
@@ -309,7 +289,7 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> Scores:
     InputError
         The number of columns is wrong, a topic occurs twice, a value is not a number, or the file has only summaries.
     """
-    rows, others = _split_lines(enumerate_lines(path))
+    rows, others = split_scores(enumerate_lines(path))
     check_filled(path, rows)
     messages += [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in others]
     m = None
@@ -337,25 +317,6 @@ def read_scores(path: Path, options: Options, messages: list[str]) -> Scores:
     if not scores:
         raise InputError("has only averages, no scores of topics; print these with trec_eval -q", file=path)
     return scores
-
-
-def is_printed(path: Path) -> bool:
-    """Return whether the first lines have three cells, and the first one has a measure by its name and a value."""
-    rows = [cells for _, cells in _split_lines(enumerate(read_head(path).text.split("\n")))[0][:5]]
-    if len(rows) < 2 or any(len(cells) != 3 for cells in rows):
-        return False
-    *names, value = rows[0]
-    has_value = not isnan(parse_number(value)) or value in names or "runid" in names  # unlike a header
-    return has_value and sum(map(bool, map(MEASURE.fullmatch, names))) == 1
-
-
-def _split_lines(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, list[str]]], list[tuple[int, str]]]:
-    """Return the cells of lines of scores, and the messages among them: lines without tabs, if scores have tabs."""
-    filled = [(number, line) for number, line in lines if line.strip()]
-    tabbed = [(number, [cell.strip() for cell in line.split("\t")]) for number, line in filled if "\t" in line]
-    if tabbed:
-        return tabbed, [(number, line) for number, line in filled if "\t" not in line]
-    return [(number, line.split()) for number, line in filled], []
 
 
 def _find_measures(path: Path, cells: Sequence[str], options: Options) -> int:

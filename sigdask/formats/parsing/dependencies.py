@@ -6,7 +6,6 @@ character lies. So sums over items are the counts of the whole files, however th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,10 +14,9 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LazyColumns
-from sigdask.formats.parsing.treebank import WIDTH, read_treebank
+from sigdask.formats.parsing.treebank import read_treebank
 from sigdask.formats.parsing.trees import ScoredSystem, score_system
 from sigdask.formats.reading.alignment import build_sentence_groups, check_types
-from sigdask.formats.reading.files import read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.interface import spell
 from sigdask.metrics.base import Spec
@@ -27,9 +25,6 @@ from sigdask.metrics.labels import WORD_METRICS
 TEXT_UNITS = ("tokens", "sentences")
 LABELS = ("relation", "upos", "xpos")
 """Columns whose values can restrict a metric, as in LAS[nsubj]."""
-
-ROW = re.compile(r"#.*|\d+[-.]\d+(\t[^\t]*){9}|\d+(\t[^\t]*){5}\t\d+\t[^\t]+(\t[^\t]*){2}")
-"""Pattern of a comment, of a multiword token or empty node, and of a word with its head and relation."""
 
 
 def read_conllu(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -91,14 +86,3 @@ def _build_fields(gold: ScoredSystem, systems: Sequence[ScoredSystem], texts: Se
         return np.stack(columns, axis=1).astype(np.int32)
 
     return LazyColumns(list(specs), count)
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
-    """Return whether gold and systems have ten columns with heads and relations."""
-    return gold is not None and all(map(_are_parses, (gold, *(source.path for source in sources))))
-
-
-def _are_parses(path: Path) -> bool:
-    lines = [] if path.is_dir() else read_head(path).filled_lines
-    relations = {cells[7] for line in lines if len(cells := line.split("\t")) == WIDTH}
-    return not relations <= {"_"} and all(map(ROW.fullmatch, lines))

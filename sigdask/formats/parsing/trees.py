@@ -30,7 +30,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.parsing.treebank import ROOT, Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups, check_types
-from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head
+from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.interface import spell
 from sigdask.io import as_path
@@ -250,8 +250,6 @@ PIECE = re.compile(r"\(([^\s()]*)(?:\s+([^\s()]+)\s*\))?|(\))|([^\s()]+)", re.AS
 anything else, which is an error.
 """
 
-START = re.compile(r"\([^()]*(?=\().*?\([^()\s]+ [^()\s]+\)", re.DOTALL)
-"""Pattern of a bracket in a bracket, and a word with its part of speech in one."""
 
 CUT = re.compile(r"[-=].*", re.DOTALL)
 """Pattern of functional tags and indices at the end of a label."""
@@ -487,14 +485,3 @@ def _describe_left_out(
             f"{path}: {sum(is_left_out):,} of {format_count(len(gold), 'sentence')} are left out of its scores, as "
             f"evalb does: they have no parse, or other words than gold (first on line {file[row].line})"
         )
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
-    """Return whether the first file, or the gold file, holds bracketed trees."""
-    return any(map(_are_trees, (sources[0].path, *([] if gold is None else [gold]))))
-
-
-def _are_trees(path: Path) -> bool:
-    """Return whether the first line with text opens a bracket, and words stand below parts of speech in brackets."""
-    start = "" if path.is_dir() else "\n".join(line.strip() for line in read_head(path).filled_lines)
-    return START.match(start) is not None

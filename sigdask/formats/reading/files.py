@@ -220,11 +220,6 @@ def read_head(path: Path) -> FileHead:
         return FileHead(b"")
 
 
-def is_parquet(path: Path) -> bool:
-    """Return whether the first bytes of a file are those of Parquet or Arrow."""
-    return read_head(path).is_arrow
-
-
 def read_content(path: Path) -> bytes:
     """Return the bytes of a file, unpacked."""
     with open_bytes(path) as stream:
@@ -245,11 +240,6 @@ def read_lines(path: Path) -> list[str]:
         lines.pop()
     check_filled(path, lines)
     return lines
-
-
-def read_head_lines(path: Path) -> list[str]:
-    """Return the first lines of a file, for format detection; none if it is not readable text."""
-    return read_head(path).lines
 
 
 def check_filled(path: Path, content: object) -> None:

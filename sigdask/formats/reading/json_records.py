@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import ROLES, name_role
@@ -335,11 +334,6 @@ def is_json_lines(path: Path) -> bool:
         return False
 
 
-def is_json(path: Path) -> bool:
-    """Return whether a file begins like JSON."""
-    return files.read_head(path).is_json
-
-
 def find_id_keys(record: Mapping[str, Any], options: Options) -> tuple[str, ...]:
     """Return the keys that together form a record's id, the coarsest first; empty if none."""
     if options.id_column is not None:
@@ -377,12 +371,13 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
     InputError
         Naming file and line or record.
     """
-    if is_json(path):
+    head = files.read_head(path)
+    if head.is_json:
         for record in read_records(path, lambda _: True):
             yield f"{path}, {record.place}", get_object(path, record)
         return
     unit, number = "row", 0
-    if files.is_parquet(path):
+    if head.is_arrow:
         batches = read_arrow_table(path).to_batches(BATCH)
         rows: Iterator[tuple[int, Record]] = enumerate(chain.from_iterable(b.to_pylist() for b in batches), start=1)
     else:
@@ -394,36 +389,6 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         yield f"{path}, {unit} {number}", row
     if not number:
         raise InputError("has a header and no rows, expected one row per item", file=path)
-
-
-@cache_result
-def read_keys(path: Path) -> tuple[str, ...]:
-    """Return the columns of a table, or the dotted keys of the first record of other files, for format detection.
-
-    Lists add nothing to the keys of the objects in them. JSON may be cut off at the end of the file's head.
-    """
-    head = files.read_head(path)
-    if head.is_arrow:
-        return tuple(_iter_key_paths(next((record for _, record in iter_records(path)), {})))
-    if not head.is_json:
-        return tuple(name.strip() for line in head.filled_lines[:1] for name in files.parse_header(line))
-    from pydantic_core import from_json
-
-    try:
-        value = from_json(head.text, allow_partial="trailing-strings")
-    except ValueError:
-        return ()
-    return tuple(dict.fromkeys(_iter_key_paths(value[:1] if isinstance(value, list) else value)))
-
-
-def _iter_key_paths(value: Any, prefix: str = "") -> Iterator[str]:
-    if isinstance(value, list):
-        for part in value:
-            yield from _iter_key_paths(part, prefix)
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield prefix + key
-            yield from _iter_key_paths(part, f"{prefix}{key}.")
 
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:

@@ -223,9 +223,10 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     if get_option("list") == "yes":
         cells = files.read_lines(path)
         return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
-    if files.is_parquet(path):
+    head = files.read_head(path)
+    if head.is_arrow:
         return FileTable.from_arrow(path, read_arrow_table(path), ignore)
-    if json_records.is_json(path):
+    if head.is_json:
         return _read_json(path)
     decimal = get_option("decimal")  # a decimal comma cannot separate columns
     text = delimited.DelimitedText.from_file(path, decimal)

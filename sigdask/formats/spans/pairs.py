@@ -8,7 +8,6 @@ shared task for words. The edit distance is that of the characters of the morphs
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,14 +22,12 @@ from sigdask.counts.factors import Codes
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import align, reorder_column
-from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.formats.reading.listings import read_by_system
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.signatures import MORPH_MARKS
 from sigdask.formats.reading.tables import FileTable
 from sigdask.io.caches import cached_njit
-
-MARKS = re.compile(r" @@|@@ ")
-"""Mark before each morph except the first, and mark after each except the last, as byte-pair encoders write it."""
 
 
 def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -60,14 +57,6 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
     )
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the gold file has words, morphs with marks, and perhaps categories."""
-    if gold is None or gold.is_dir():
-        return False
-    lines = [line.split("\t") for line in read_head_lines(gold) if line.strip()]
-    return all(2 <= len(cells) <= 3 for cells in lines) and any(MARKS.search(cells[1]) for cells in lines)
-
-
 def _read_file(path: Path) -> FileTable:
     """Read the words, the morphs of each, joined by `|`, and the categories."""
     columns: dict[str, list[str]] = {"word": [], "target": [], "category": [], "mark": []}
@@ -78,8 +67,8 @@ def _read_file(path: Path) -> FileTable:
             continue
         if len(cells) < 2:
             raise InputError(file=path, line=number, found="1 column", expected="at least 2: word TAB morphs")
-        marks = MARKS.findall(cells[1])
-        row = (cells[0], MARKS.sub("|", cells[1]).replace(" ", "|"), (*cells[2:], "")[0], "".join(marks[:1]))
+        marks = MORPH_MARKS.findall(cells[1])
+        row = (cells[0], MORPH_MARKS.sub("|", cells[1]).replace(" ", "|"), (*cells[2:], "")[0], "".join(marks[:1]))
         for column, cell in zip(columns.values(), row, strict=True):
             column.append(cell)
         lines.append(number)

@@ -36,16 +36,16 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
 from sigdask.formats.reading.alignment import check_types
-from sigdask.formats.reading.files import enumerate_lines, parse_header, read_head
+from sigdask.formats.reading.files import enumerate_lines, read_head
 from sigdask.formats.reading.json_records import (
     JsonRecord,
     find_id_keys,
     get_id_parts,
-    is_json,
     iter_records,
 )
 from sigdask.formats.reading.listings import AlignedListings, FileListing, LeftOut, normalize_words
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.signatures import BRAT, END_NAMES, START_NAMES, find_offsets, is_brat, normalize_name
 from sigdask.interface import spell
 from sigdask.metrics.labels import RELATION_MATCHES
 from sigdask.text import format_count, format_list
@@ -62,8 +62,6 @@ SLOT_KEYS = frozenset({"extracts", "gold_extracts", "pred_extracts"})
 TOOL_KEYS = frozenset({"data", "answer", "_input_hash"})
 """Keys of all records of Label Studio and Prodigy, in which the key of the spans may lack if there are none."""
 
-START_NAMES = ("start", "startoffset", "startchar", "begin", "off0")
-END_NAMES = ("end", "endoffset", "endchar", "off1")
 LABEL_NAMES = ("label", "labels", "type", "entitytype", "entity", "tag", "category", "mark")
 TEXT_NAMES = frozenset({"text", "word", "mention", "span"})
 """Names of a span's fields, in lower case without underscores."""
@@ -181,11 +179,6 @@ def parse_span(element: Any, where: str) -> Span:
     if last < first:
         raise InputError(f"{where}: a span from {first} to {last} ends before it starts")
     return "+".join(map(str, label)) if isinstance(label, list) else str(label), (first, last)
-
-
-def normalize_name(name: str) -> str:
-    """Return a name in lower case without underscores."""
-    return name.strip().lower().replace("_", "")
 
 
 def _parse_offset(value: Any, where: str) -> int:
@@ -436,18 +429,6 @@ def get_relation_name(relation: tuple[Any, ...]) -> str:
     return f"{label}({', '.join(roles or DEFAULT_ROLES)})"
 
 
-SUFFIX = ".ann"
-"""Ending of annotations in brat's notation."""
-
-SIGNATURE = re.compile(
-    r'"(spans|entities|ents|gold_extracts|pred_extracts|extracts)"\s*:\s*[\[{]'
-    r'|"annotations"\s*:\s*\[\s*\{[^\[]*"result"'
-    r'|"labels?"\s*:\s*\[\s*(\[\s*\d+\s*,\s*\d+|\{[^{}]*"(start|end)(_offset)?")'
-    r'|"(gold_|predicted_)?relations"\s*:\s*\[\s*\{[^{}]*"(head|tail|from_id)"\s*:'
-)
-"""JSON of a declared layout: keys of spans, or keys that other formats have, too, with offsets within."""
-
-
 class Document(NamedTuple):
     """What a file has for a document: spans, or entities by slot, and relations."""
 
@@ -548,34 +529,14 @@ def _describe_relations(files: Sequence[FileListing], options: Options) -> tuple
     return (f"Relations are not scored: the files hold {n:,} relations",) if n else ()
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:  # noqa: ARG001
-    """Return whether the first file or folder is brat's, or has keys of spans or columns of offsets."""
-    path = sources[0].path
-    if path.is_dir():
-        return any(map(_is_brat, path.rglob("*")))
-    start = read_head(path).text
-    if start.lstrip().startswith(("{", "[")):
-        return SIGNATURE.search(start) is not None
-    return _is_brat(path) or len(_find_offsets(parse_header(start))) >= 2
-
-
-def _is_brat(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(SUFFIX)
-
-
-def _find_offsets(names: Iterable[str]) -> list[str]:
-    """Return the columns of offsets."""
-    return [name for name in names if normalize_name(name) in {*START_NAMES, *END_NAMES}]
-
-
 def _read_documents(options: Options, role: str, path: Path) -> tuple[FileListing, str | None]:
     """Read what a file has for each document, and the key of its spans; nothing of JSON is parsed yet."""
-    if path.is_dir() or _is_brat(path):
+    if path.is_dir() or is_brat(path):
         listing = FileListing(path, {}, {}, has_ids=path.is_dir())
-        for item, file in listings.iter_folder(path, (SUFFIX,)) if path.is_dir() else [("1", path)]:
+        for item, file in listings.iter_folder(path, (BRAT,)) if path.is_dir() else [("1", path)]:
             listing.add(item, Document(*read_ann(file)), f"file {file.name}")
         return listing, None
-    if not is_json(path):
+    if not read_head(path).is_json:
         return _read_rows(path, options), None
     known = {*SPAN_KEYS, *SLOT_KEYS, *RELATION_KEYS[role], *options.columns.values()}
     records = listings.list_records(path, lambda record: not known.isdisjoint(record))
@@ -604,7 +565,7 @@ def _read_rows(path: Path, options: Options) -> FileListing:
     listing = FileListing(path, {}, {}, complete=False)
     ids: Sequence[str] = ()
     for where, record in iter_records(path):
-        offsets = _find_offsets(record)
+        offsets = find_offsets(record)
         ids = ids or find_id_keys(record, options)
         others = {normalize_name(name) for name in record if name not in {*ids, *offsets}} - TEXT_NAMES
         if not ids or len(offsets) != 2 or (others and others.isdisjoint(LABEL_NAMES)):

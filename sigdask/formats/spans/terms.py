@@ -18,28 +18,15 @@ from sigdask.formats.reading.json_records import (
     JsonRecord,
     find_id_keys,
     get_id_parts,
-    is_json,
     iter_records,
-    read_keys,
 )
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
+from sigdask.formats.reading.signatures import LIST_NAMES, TERM_NAMES, is_acter
 from sigdask.formats.spans.spans import build_list_counts, count_labelled
 from sigdask.interface import spell
 
-LIST_NAMES = ("term_list", "terms", "termlist", "predicted_terms", "extracted_terms", "gold_terms",
-              "keyphrases", "keywords")  # fmt: skip
-"""Keys and columns of lists of terms."""
-
-TERM_NAMES = ("term", "predicted_term", "keyphrase", "keyword")
-"""Columns of single terms."""
-
-ENDINGS = (".key", ".keys", ".term", ".terms")
-"""Endings of files in a folder of lists."""
-
 COLUMN_NAMES = (*TERM_NAMES, *LIST_NAMES)
-ACTER = re.compile(r"[^\t]+\t(Specific_Term|Common_Term|OOD_Term|Named_Entity)")
-"""Line of ACTER's lists: a term and its label."""
 
 
 def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
@@ -64,31 +51,14 @@ def read_terms(sources: Sequence[Source], gold: Path | None, options: Options) -
     return build_list_counts(aligned, fields, suggested=("f1", "type-f1"), warnings=aligned.warnings)
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, _: Options) -> bool:
-    """Return whether the first is a folder of lists, has a key or column of terms, or gold is a list of ACTER."""
-    path = sources[0].path
-    assert gold is not None
-    if path.is_dir():
-        return any(file.suffix in ENDINGS for file in path.rglob("*"))
-    names = [name.lower() for name in read_keys(path)]
-    if any(name in TERM_NAMES or name.rpartition(".")[2] in LIST_NAMES for name in names):
-        return True
-    return not is_json(path) and _is_acter(gold)
-
-
-def _is_acter(path: Path) -> bool:
-    lines = [] if path.is_dir() else [line for line in files.read_head_lines(path) if line.strip()]
-    return bool(lines) and all(ACTER.fullmatch(line.strip()) for line in lines)
-
-
 def _is_flat(path: Path) -> bool:
     """Return whether a file is one list of terms without items: single cells, or ACTER's lines."""
-    if path.is_dir() or is_json(path):
+    if path.is_dir() or files.read_head(path).is_json:
         return False
-    start = "\n".join(files.read_head_lines(path))
+    start = "\n".join(files.read_head(path).lines)
     header = {name.strip().lower() for name in files.parse_header(start)}
     is_table = len(header) > 1 and not header.isdisjoint(COLUMN_NAMES)
-    return bool(start.strip()) and not is_table and ("\t" not in start or _is_acter(path))
+    return bool(start.strip()) and not is_table and ("\t" not in start or is_acter(path))
 
 
 def _read_flat(path: Path) -> frozenset[str]:
@@ -105,8 +75,14 @@ def _read_listing(options: Options, role: str, path: Path) -> FileListing:
         for item, file in listings.iter_folder(path):
             listing.add(item, _clean_terms(line for _, line in files.enumerate_lines(file)), f"file {file.name}")
         return listing
-    names = (options.columns[role],) if role in options.columns else LIST_NAMES if is_json(path) else COLUMN_NAMES
-    if not is_json(path):
+    names = (
+        (options.columns[role],)
+        if role in options.columns
+        else LIST_NAMES
+        if files.read_head(path).is_json
+        else COLUMN_NAMES
+    )
+    if not files.read_head(path).is_json:
         return _read_rows(listing, names, role, options)
     records = listings.list_records(path, lambda record: any(key in names or key.lower() in names for key in record))
     keys = dict.fromkeys(key for record in records if isinstance(record.value, dict) for key in record.value)

@@ -25,8 +25,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, check_types, describe_missing, reorder_column
 from sigdask.formats.reading.columns import NUMBER
-from sigdask.formats.reading.files import parse_header, read_head_lines
-from sigdask.formats.reading.json_records import is_json
+from sigdask.formats.reading.files import parse_header, read_head
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import FileKind, Roles, build_roles_error, name_role, resolve_roles
@@ -132,8 +131,8 @@ def _read_file(path: Path, options: Options) -> FileTable:
     InputError
         The first line may be a value with a comma or a header, since none of its parts is the name of a role.
     """
-    is_stated = options.own.get("list") == "yes" or is_json(path)
-    head = "" if is_stated else next(iter(read_head_lines(path)), "")
+    is_stated = options.own.get("list") == "yes" or read_head(path).is_json
+    head = "" if is_stated else next(iter(read_head(path).lines), "")
     names = parse_header(head)
     if len(names) > 1 and not options.columns and not any(map(name_role, names)):
         ways = ",".join(f"{role}={name}" for role, name in zip(("item", "prediction"), names, strict=False))

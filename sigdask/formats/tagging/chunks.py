@@ -7,7 +7,6 @@ that it does not allow are no chunks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
+from sigdask.formats.reading.signatures import TAG
 
 PREFIXES = "OBIES"
 LETTERS = {"O": "O", "B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}
 """Letters of equivalent schemes: BILOU, BMES, BMEWO."""
 
-TAG = re.compile(r"([BIESLUMW])(?:-(.*))?", re.DOTALL)
 NO_TYPE = "_"
 
 
@@ -72,11 +71,6 @@ SCHEMES: dict[str, ChunkScheme] = {
 """Names of tagging schemes. IO (types without prefix, runs of one type) and raw (each token is a chunk) have their own
 tags.
 """
-
-
-def is_chunk_tag(label: str) -> bool:
-    """Return whether a label is O, or a letter of a scheme with or without a type, as in B-PER."""
-    return label == "O" or TAG.fullmatch(label) is not None
 
 
 def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:

@@ -15,8 +15,9 @@ from sigdask.counts.fields import MatchFields
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.signatures import is_chunk_tag, is_json_object, read_tag_head
 from sigdask.formats.tagging import chunks, columns, sentences
-from sigdask.formats.tagging.sentences import Integers, TaggedFile, is_json_file, read_tagged_records
+from sigdask.formats.tagging.sentences import Integers, TaggedFile, read_tagged_records
 from sigdask.interface import spell
 from sigdask.text import format_list
 
@@ -27,7 +28,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     Gold labels are in a separate file, or in a column next to the predicted ones (conlleval's input).
     """
     has_columns = not {"column", "gold-column"}.isdisjoint(options.own)
-    if gold is None and not has_columns and not is_json_file(sources[0].path):
+    if gold is None and not has_columns and not is_json_object(sources[0].path):
         found = columns.find_gold_column(sources[0].path, is_only_file=len(sources) == 1)
         options = options.with_format_options(found)
     labels, tokens = Codes(), Codes()
@@ -42,7 +43,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     scope: tuple[str, ...] = (f"Only these columns are scored: {format_list(scored, 10)}",) if scored else ()
     scheme = options.own.get("scheme")
     gold_names = {*np.array(list(labels), object)[np.unique(gold_labels)]}
-    if scheme is None and (gold is not None or is_json_file(first.path)) and _are_plain(gold_names):
+    if scheme is None and (gold is not None or is_json_object(first.path)) and _are_plain(gold_names):
         _check_labels(first.path, gold_names)
         scheme = "raw"  # no chunks
         scope += ("gold has plain labels and no chunk tags, so labels are compared token by token",)
@@ -61,7 +62,7 @@ def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[
     if len(numbers) < 2:
         return [(source, options) for source in sources]
     is_unnamed = len(sources) == 1 and sources[0].name is None
-    _, header = columns.read_head_rows(sources[0].path)
+    _, header = read_tag_head(sources[0].path)
     names = {number: f"column {number}" if number.isdecimal() else number for number in numbers}
     names |= {str(k): name for k, name in enumerate(header, start=1)}
     return [
@@ -74,14 +75,14 @@ def _split_by_column(sources: Sequence[Source], options: Options) -> list[tuple[
 
 
 def _read_file(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
-    read = read_tagged_records if is_json_file(path) else columns.read_columns
+    read = read_tagged_records if is_json_object(path) else columns.read_columns
     return read(path, options, labels, tokens, roles)
 
 
 def _are_plain(labels: set[str]) -> bool:
     """Return whether labels are plain: neither chunk tags, nor types of chunks together with O."""
-    has_types = any("-" in label and chunks.is_chunk_tag(label) for label in labels)
-    return not (has_types or "O" in labels or all(map(chunks.is_chunk_tag, labels)))
+    has_types = any("-" in label and is_chunk_tag(label) for label in labels)
+    return not (has_types or "O" in labels or all(map(is_chunk_tag, labels)))
 
 
 def _check_labels(path: Path, labels: set[str]) -> None:

@@ -5,7 +5,6 @@ Tagged sentences in JSON: records with a list of tags, mostly beside a list of t
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +19,11 @@ from sigdask.counts import Outputs
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
-from sigdask.formats.reading import files, json_records
+from sigdask.formats.reading import json_records
 from sigdask.formats.reading.alignment import build_sentence_groups
 from sigdask.formats.reading.files import check_filled
 from sigdask.formats.reading.options import Options
-from sigdask.formats.roles import name_role
+from sigdask.formats.reading.signatures import TOKEN_KEYS, is_plain_list, is_tagged_record, list_tag_keys
 from sigdask.interface import spell
 from sigdask.text import format_count
 
@@ -185,30 +184,6 @@ def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers,
     return Outputs(tuple(columns), gold_labels)
 
 
-TOKEN_KEYS = ("tokens", "words")
-TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "bio_tags", "chunk_tags", "pos_tags", "pos", "upos")
-"""Keys of lists. Tags may also be under a key of the role "gold" or "prediction"."""
-
-
-def is_json_file(path: Path) -> bool:
-    """Return whether a file begins with a JSON object; a line of columns may also begin with a bracket."""
-    return re.match(r'\s*(\[\s*)?\{\s*"', files.read_head(path).text) is not None
-
-
-def has_tagged_records(path: Path) -> bool:
-    """Return whether the first record has a list of tokens and a list of as many tags."""
-    try:
-        record = next(iter(json_records.read_records(path, _is_record)), None)
-    except InputError:
-        return False
-    if record is None or not isinstance(record.value, dict):
-        return False
-    sizes = {key: len(part) for key, part in record.value.items() if _is_list(part)}
-    n_tokens = {sizes[key] for key in TOKEN_KEYS if key in sizes}
-    keys = (*_list_keys(record.value, "gold"), *_list_keys(record.value, "prediction"))
-    return any(sizes[key] in n_tokens for key in keys)
-
-
 def read_tagged_records(path: Path, options: Options, labels: Codes, tokens: Codes, roles: Sequence[str]) -> TaggedFile:
     """Read a file of JSON records with tags of the roles prediction, gold, or both.
 
@@ -217,17 +192,17 @@ def read_tagged_records(path: Path, options: Options, labels: Codes, tokens: Cod
     InputError
         A record has no tags, tags are not text, or the numbers of tokens, gold tags and tags differ.
     """
-    first = next(iter(json_records.read_records(path, _is_record)))
+    first = next(iter(json_records.read_records(path, is_tagged_record)))
     keys = [_choose_key(path, first.place, json_records.get_object(path, first), role, options) for role in roles]
     id_keys = json_records.find_id_keys(first.value, options)
     ids: list[str] = []
 
     def iter_events() -> Iterator[Event]:
-        for record in json_records.read_records(path, _is_record):
+        for record in json_records.read_records(path, is_tagged_record):
             value = json_records.get_object(path, record)
             lists = [value.get(key) or [] for key in keys]
-            words = next((value[key] for key in TOKEN_KEYS if _is_list(value.get(key))), None)
-            are_lists = all(_is_list(part) and all(isinstance(tag, str) for tag in part) for part in lists)
+            words = next((value[key] for key in TOKEN_KEYS if is_plain_list(value.get(key))), None)
+            are_lists = all(is_plain_list(part) and all(isinstance(tag, str) for tag in part) for part in lists)
             if not are_lists or len({*map(len, (*lists, *([] if words is None else [words])))}) > 1:
                 found = ", ".join(f"{key!r}: {str(value.get(key))[:40]}" for key in keys)
                 expected = "a list of names of tags" + f", one for each of {len(words or ())} tokens" * (
@@ -247,7 +222,7 @@ def read_tagged_records(path: Path, options: Options, labels: Codes, tokens: Cod
 def _choose_key(path: Path, place: str, record: Mapping[str, Any], role: str, options: Options) -> str:
     """Return the key of the tags that have a role: the requested one, or the only one with a known name."""
     option = "gold-column" if role == "gold" else "column"
-    found = [options.own[option]] if option in options.own else _list_keys(record, role)
+    found = [options.own[option]] if option in options.own else list_tag_keys(record, role)
     if len(found) != 1 or found[0] not in record:
         choices = " or ".join(spell("format", f"conll:{option}={key}") for key in found or ["KEY"])
         raise InputError(
@@ -257,19 +232,3 @@ def _choose_key(path: Path, place: str, record: Mapping[str, Any], role: str, op
             remedy=f"name the key of the tags: {choices}",
         )
     return found[0]
-
-
-def _list_keys(record: Mapping[str, Any], role: str) -> list[str]:
-    """Return the keys of lists with a name of a role, or of tags in general."""
-    lists = [key for key, value in record.items() if _is_list(value)]
-    return [key for key in lists if role in name_role(key) and key not in TAG_KEYS] or [
-        key for key in lists if key.lower() in TAG_KEYS
-    ]
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and not any(isinstance(part, dict | list) for part in value)
-
-
-def _is_record(value: Mapping[str, Any]) -> bool:
-    return any(_is_list(part) for part in value.values())

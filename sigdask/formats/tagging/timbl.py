@@ -6,7 +6,6 @@ brackets, a distribution in braces, a distance, a match depth.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,25 +17,12 @@ from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LabelFields, LazyColumns
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import check_types
-from sigdask.formats.reading.files import check_filled, enumerate_lines, read_head_lines
+from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.signatures import UTTERANCE_END, WORD_MARKS, find_separator, match_instance
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.predictions import build_label_counts, join_tables
 from sigdask.formats.tagging import sentences
-
-NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
-TRAILER = rf"(?:\s+\[[^\[\]]*+\])?(?:\s+\{{(?:\s.*)?\}})?(?:(?:\s\s+|(?<=[\]}}])\s){NUMBER})*(?:\s+\d++:[LN])?\s*"
-"""Pattern of what follows the classes: confidence, distribution, distances after two blanks, and depth of the leaf."""
-
-INSTANCES = {
-    mark: re.compile(rf"((?:.*?{mark})??)([^{mark[0]}\s]+){mark}([^{mark[0]}\s]+)({TRAILER})")
-    for mark in (",", "\t", " +")
-}
-"""Pattern of features, class and predicted class by separator: the first two classes that only a trailer follows."""
-
-UTTERANCE_END = "<utt>"
-WORD_MARKS = ("/", "//")
-"""Mbt's end of a sentence, and its marks of known and unknown words."""
 
 
 def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -47,12 +33,12 @@ def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def _read_instances(path: Path) -> FileTable:
-    mark, n_features = _find_separator(read_head_lines(path))
+    mark, n_features = find_separator(path)
     gold, predicted, numbers = list[str](), list[str](), list[int]()
     for number, line in enumerate_lines(path):
         if not line.strip():
             continue
-        match = _match_instance(line, mark, n_features)
+        match = match_instance(line, mark, n_features)
         if match is None:
             raise InputError(
                 file=path,
@@ -66,28 +52,6 @@ def _read_instances(path: Path) -> FileTable:
         numbers.append(number)
     check_filled(path, numbers)
     return FileTable(path, {"gold": gold, "predicted": predicted}, numbers)
-
-
-def _find_separator(lines: Sequence[str]) -> tuple[str, int]:
-    """Return the first separator by which the first line has two classes, and the number of its features."""
-    first_line = next((line for line in lines if line.strip()), "")
-    matches = ((mark, _match_instance(first_line, mark)) for mark in INSTANCES)
-    return next(((mark, len(re.findall(mark, match[1]))) for mark, match in matches if match), (",", 0))
-
-
-def _match_instance(line: str, mark: str, n_features: int | None = None) -> re.Match[str] | None:
-    """Return the match of a line, None if it has no classes or another number of features."""
-    match = INSTANCES[mark].fullmatch(line.rstrip("\r\n"))
-    return match if match and n_features in {None, len(re.findall(mark, match[1]))} else None
-
-
-def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether a file has classes followed by distributions or distances on every line."""
-    lines = [line for line in read_head_lines(sources[0].path) if line.strip()]
-    mark, n_features = _find_separator(lines)
-    matches = (_match_instance(line, mark, n_features) for line in lines[:50])
-    trailers = (match[4] if match else "" for match in matches)
-    return bool(lines) and all("{" in trailer or (mark == "," and trailer.strip()) for trailer in trailers)
 
 
 def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -164,9 +128,3 @@ def _split_words(line: str) -> list[tuple[str, ...]]:
         return [(parts[0], parts[1], parts[2])]
     words = [("",) if part == UTTERANCE_END else tuple(part.rsplit("//", 2)) for part in parts]
     return words if all(len(word) == 3 or word == ("",) for word in words) else []
-
-
-def sniff_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether a file holds words with Mbt's marks of known and unknown words, and both tags."""
-    rows = [line.split() for line in read_head_lines(sources[0].path)[:50] if line.strip() not in {"", UTTERANCE_END}]
-    return bool(rows) and all(len(row) > 3 and row[1] in WORD_MARKS for row in rows)

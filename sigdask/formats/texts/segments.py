@@ -30,6 +30,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.signatures import is_wmt_xml
 from sigdask.interface import spell
 from sigdask.text import format_count
 
@@ -123,7 +124,6 @@ def read_text_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-ROOT = re.compile(rb"(?s)(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<dataset\b")
 LINE_ENDS = re.compile(r"(?<![^\S\n])[^\S\n]*+\n\s*+")
 """Pattern of line ends with surrounding blanks."""
 
@@ -164,11 +164,6 @@ class WmtTexts:
                 if texts.setdefault(item, text) != text:
                     where = f"{path}, document {document!r}: segment {item[1]!r} of <{part.tag}> {name}"
                     raise InputError(f"{where} has two texts")
-
-
-def is_xml(path: Path) -> bool:
-    """Return whether a file is WMT XML, by its first element."""
-    return ROOT.match(files.read_head(path).start.removeprefix(files.BOM)) is not None
 
 
 def read_wmt(sources: Sequence[Source], gold: Path | None, options: Options, suggested: tuple[str, ...]) -> Counts:
@@ -231,7 +226,7 @@ def _read_texts(paths: Sequence[Path], requested: str | None) -> WmtTexts:
 
 def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
     """Yield collection (or test suite), id and element of each document."""
-    if not is_xml(path):
+    if not is_wmt_xml(path):
         raise InputError("is no XML of WMT", file=path, remedy="give files that begin with <dataset>")
     if b"<!ENTITY" in (content := files.read_content(path)):
         raise InputError("defines XML entities, which are not read", file=path, remedy="write their text into the file")
@@ -271,14 +266,9 @@ Files = Mapping[Path, Sequence[str]]
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read translations and references: WMT XML, or one segment per line."""
-    if is_xml(sources[0].path):
+    if is_wmt_xml(sources[0].path):
         return read_wmt(sources, gold, options, SUGGESTED)
     return read_lines(sources, gold, options, "segments", SUGGESTED)
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first file is WMT XML, by its first element. Lines of text have no signature."""
-    return is_xml(sources[0].path)
 
 
 def read_lines(

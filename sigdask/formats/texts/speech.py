@@ -13,13 +13,14 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import check_filled, read_head
+from sigdask.formats.reading.files import check_filled
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.signatures import PAIR_LINE, TRN, drop_comments, fits_ref_hyp, has_text_pairs
 from sigdask.formats.texts.segments import Texts, build_text_counts, read_lines, read_text_lines
 from sigdask.interface import spell
 
-SHAPES = {"trn": re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*"), "first": re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")}
+SHAPES = {"trn": TRN, "first": re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")}
 SUGGESTED = ("WER", "CER")
 
 Utterances = dict[str, str]
@@ -36,7 +37,7 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     if options.references:
         remedy = f"leave out {spell('references')}, and give {spell('gold', 'FILE')}"
         raise InputError(f"format speech: WER and CER compare with one reference; {remedy}")
-    if sniff_ref_hyp(sources, gold, options):
+    if fits_ref_hyp(sources, gold):
         remedy = f"leave out {spell('gold')}, because each file holds its references"
         raise InputError("holds references and hypotheses", file=sources[0].path, remedy=remedy)
     shape = options.own.get("ids") or ("none" if "column" in options.own else _find_shape(gold))
@@ -74,15 +75,9 @@ def _build_counts(
     )
 
 
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first lines of the first file are NIST trn: ids in parentheses at their ends."""
-    lines = _drop_comments(read_head(sources[0].path).filled_lines)
-    return bool(lines) and all(map(SHAPES["trn"].fullmatch, lines))
-
-
 def _find_shape(gold: Path) -> str:
     """Return "trn" if all lines end in ids, and "none" if first words are repeated. Other first words may be ids."""
-    lines = _drop_comments(read_text_lines(gold))
+    lines = drop_comments(read_text_lines(gold))
     if all(map(SHAPES["trn"].fullmatch, lines)):
         return "trn"
     if len({line.split()[0] for line in lines}) < len(lines):
@@ -95,15 +90,10 @@ def _find_shape(gold: Path) -> str:
     )
 
 
-def _drop_comments(lines: Sequence[str]) -> list[str]:
-    """Return the lines that have text and are no comments, which begin with two semicolons."""
-    return [line for line in lines if line.strip() and not line.startswith(";;")]
-
-
 def _read_utterances(path: Path, shape: str) -> Utterances:
     utterances = FileListing(path, {}, {})
     for number, line in enumerate(read_text_lines(path), start=1):
-        if not _drop_comments([line]):
+        if not drop_comments([line]):
             continue
         if (match := SHAPES[shape].fullmatch(line)) is None:
             expected = f"(id) at its end; if the lines have no ids, add {spell('format', 'speech:ids=none')}"
@@ -111,22 +101,6 @@ def _read_utterances(path: Path, shape: str) -> Utterances:
         utterances.add(match["id"], match["text"].replace("\t", " ").strip(), f"line {number}")
     check_filled(path, utterances.items)
     return utterances.items
-
-
-LINE = re.compile(
-    r"(?P<id>\S+?):?(?:\t(?=(?:ref|hyp)=)| +(?=(?:ref|hyp|op|#csid)\b))(?P<kind>ref|hyp|op|#csid)=?(?P<text>.*)"
-)
-"""Pattern of a line of icefall (id, tab, ref=) and of Kaldi (id, blanks, ref)."""
-
-
-def sniff_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether all files hold references and hypotheses."""
-    return all(source.path.is_file() and _has_pairs(source.path) for source in sources)
-
-
-def _has_pairs(path: Path) -> bool:
-    lines = read_head(path).filled_lines
-    return bool(lines) and all(map(LINE.fullmatch, lines[:5]))
 
 
 def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -148,12 +122,12 @@ def read_ref_hyp(sources: Sequence[Source], gold: Path | None, options: Options)
 
 def _read_pairs(path: Path) -> tuple[Utterances, Utterances]:
     """Return references and hypotheses."""
-    if not _has_pairs(path):
+    if not has_text_pairs(path):
         remedy = "write references and hypotheses into two files, one text on each line"
         raise InputError("is no file of icefall or Kaldi with both texts", file=path, remedy=remedy)
     texts = {kind: FileListing(path, {}, {}) for kind in ("ref", "hyp")}
     for number, line in enumerate(read_text_lines(path), start=1):
-        match = LINE.fullmatch(line)
+        match = PAIR_LINE.fullmatch(line)
         if match is None or match["kind"] not in texts:
             continue
         try:

@@ -15,7 +15,6 @@ system's score. `--missing pairwise` does the same.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import format_cell, read_head
-from sigdask.formats.reading.json_records import JsonRecord, read_keys, read_records
+from sigdask.formats.reading.json_records import JsonRecord, read_records
 from sigdask.formats.reading.listings import FileListing, normalize_words
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
@@ -62,9 +61,6 @@ def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_
     return float(any(words == gold_words for gold_words in gold)), max(map(compute_f1, gold))
 
 
-SQUAD_START = re.compile(r'"(paragraphs|qas)"\s{0,9}:\s{0,9}\[')
-
-
 Question = tuple[list[str], dict[str, str]]
 """The gold answers of a question (none if it has no answer), and its title, paragraph and answerability."""
 
@@ -96,13 +92,6 @@ def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -
     matrices = {"exact_match": scores[0], "f1": scores[1]}
     systems = list_system_names(sources)
     return build_score_counts(matrices, systems, tuple(questions), groups=columns, options=options, warnings=warnings)
-
-
-def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether a gold file has SQuAD's paragraphs with questions, or records with lists of answers."""
-    if gold is None or gold.is_dir() or sources[0].path.is_dir() or not read_head(gold).is_json:
-        return False
-    return bool(SQUAD_START.search(read_head(gold).text)) or {"id", "answers.text"} <= {*read_keys(gold)}
 
 
 def _read_questions(path: Path) -> dict[str, Question]:

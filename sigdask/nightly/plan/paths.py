@@ -20,7 +20,8 @@ from sigdask.counts.checks import check_unique
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import Source
-from sigdask.formats.samples import are_one_system, list_logs
+from sigdask.formats.reading.signatures import list_logs
+from sigdask.formats.samples import are_one_system
 from sigdask.io import addresses, as_path, has_wildcards, is_present, match_pattern
 from sigdask.report.files import UNIT_FORMATS, find_format
 from sigdask.text import is_url, make_printable, redact, suggest_name
