@@ -341,7 +341,7 @@ def build_panel(counts: Counts, seed: int, within: str | None = None) -> Permute
             f"independence needs two labellings with one label per item, without replicates; found {found_fields}"
         )
     units = SwapUnits.from_counts(counts.with_unit("item"), seed)
-    strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
+    strata = np.zeros(counts.n_items, np.int64) if within is None else counts.group(within).ranks
     order, sizes = np.lexsort((units.index, strata)), np.bincount(strata)
     return PermutedPanel(
         key=units.key,

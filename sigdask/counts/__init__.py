@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts import checks
 from sigdask.counts.checks import canonicalize_column, check_unique
-from sigdask.counts.factors import Factor
 from sigdask.counts.fields import (
     Array,
     LabelFields,
@@ -101,7 +100,7 @@ class Counts:
         Name of the test set. It also determines the random stream.
     ids : Texts, or None
         Item ids, given as any sequence of str. None if items are identified by position.
-    groups : mapping of str to Factor
+    groups : mapping of str to Texts
         Further columns of the items (document, topic, kind), given as any sequences of str. They can be units or
         subsets.
     unit : str
@@ -174,7 +173,7 @@ class Counts:
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items" if self.name else "no items: the data are empty")
         ids = None if self.ids is None else Texts.from_values(self.ids)
-        groups = {name: Factor.from_values(column) for name, column in (self.groups or {}).items()}
+        groups = {name: Texts.from_values(column).encode() for name, column in (self.groups or {}).items()}
         lengths = {"items": self.n_items} | {f"column {name!r}": len(column) for name, column in groups.items()}
         check_lengths(lengths if ids is None else lengths | {"ids": len(ids)})
         if ids is not None:
@@ -232,7 +231,7 @@ class Counts:
         """Return the largest possible rounding error of each system's numbers in one field."""
         return get_rounding(self.fields, name, self.n_systems)
 
-    def group(self, column: str) -> Factor:
+    def group(self, column: str) -> Texts:
         """Return the grouping column of this name, with a value for each item.
 
         Raises
@@ -244,7 +243,7 @@ class Counts:
             known = ", ".join(self.groups) or "none"
             hint = checks.suggest_group_file(column)
             raise InputError(f"no column {column!r} to group items by; columns: {known}. {hint}")
-        return Factor.from_values(self.groups[column])
+        return Texts.from_values(self.groups[column]).encode()
 
     def in_common(
         self, systems: Sequence[int], subset: NDArray[np.bool_] | None = None, held: NDArray[np.bool_] | None = None
@@ -487,7 +486,7 @@ class Counts:
         >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="accuracy")]
         [('accuracy', 1.0, 0.3333333333333333)]
         """
-        columns = [Factor.from_values(column) for column in (gold, *predictions.values())]
+        columns = [Texts.from_values(column).encode() for column in (gold, *predictions.values())]
         return _build_label_counts(columns, predictions, are_sets=False, **items)
 
     @staticmethod
@@ -608,8 +607,8 @@ class Counts:
 
     @staticmethod
     def from_label_sets(
-        gold: Sequence[Iterable[Any]] | Factor,
-        predictions: Mapping[str, Sequence[Iterable[Any]] | Factor],
+        gold: Sequence[Iterable[Any]] | Texts,
+        predictions: Mapping[str, Sequence[Iterable[Any]] | Texts],
         **items: Unpack[ItemArguments],
     ) -> Counts:
         """Make counts from any number of labels per item: gold and each system's prediction.
@@ -617,7 +616,7 @@ class Counts:
         Parameters
         ----------
         gold : sequence of iterables of str, length n_items
-            Gold labels of each item, which may be empty. Or a `Factor` of cells of `join_labels`.
+            Gold labels of each item, which may be empty. Or encoded `Texts` of cells of `join_labels`.
         predictions : mapping of system name to sequence of iterables of str, length n_items
             Predicted labels.
         ids : sequence of str, optional
@@ -648,7 +647,7 @@ class Counts:
         [(0.6666666666666666, 0.3333333333333333)]
         """
         columns = [
-            column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
+            column if isinstance(column, Texts) else Texts.from_values(map(join_labels, column)).encode()
             for column in (gold, *predictions.values())
         ]
         return _build_label_counts(columns, predictions, are_sets=True, **items)
@@ -709,7 +708,7 @@ class Counts:
 
 
 def _build_label_counts(
-    columns: Sequence[Factor], names: Iterable[str], *, are_sets: bool, **items: Unpack[ItemArguments]
+    columns: Sequence[Texts], names: Iterable[str], *, are_sets: bool, **items: Unpack[ItemArguments]
 ) -> Counts:
     """Return counts of a column of gold labels and one of each system; labels that only systems use come last."""
     gold, *predictions = columns
@@ -732,7 +731,7 @@ def _build_label_counts(
     )
 
 
-def _get_labels(columns: Sequence[Factor], convert: Callable[[str], Any], system: int) -> Array:
+def _get_labels(columns: Sequence[Texts], convert: Callable[[str], Any], system: int) -> Array:
     """Return the labels, or sets of labels, of a system's items; those of gold for -1."""
     column = columns[system + 1]
     return np.asarray(to_object_array([convert(cell) for cell in column.levels])[column.codes])

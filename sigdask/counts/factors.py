@@ -1,99 +1,12 @@
-"""Columns in which many texts are equal, such as groups, labels and systems of long tables, and grouping of their rows.
-
-Distinct values are numbered in the order of their first appearance.
-"""
+"""Numbers of rows: the same number for equal rows, in the order of their first appearance; and codes of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, overload
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sigdask.counts.texts import Texts, to_integers
-
-
-@dataclass(frozen=True, eq=False)
-class Factor(Sequence[str]):
-    """A column of texts with many repetitions, stored as levels and codes; behaves like a tuple of str.
-
-    Attributes
-    ----------
-    levels : Texts
-        The different texts, sorted by their bytes.
-    codes : array of int, shape (n,)
-        The index of each cell's text in `levels`, in the smallest type that holds all.
-
-    Examples
-    --------
-    >>> column = Factor.from_values(["b", "a", "b"])
-    >>> column.levels.tolist(), column.codes.tolist(), column[2]
-    (['a', 'b'], [1, 0, 1], 'b')
-    """
-
-    levels: Texts
-    codes: NDArray[Any]
-
-    @staticmethod
-    def from_values(values: Iterable[Any]) -> Factor:
-        """Encode a column as levels and codes."""
-        if isinstance(values, Factor):
-            return values
-        encoded = Texts.from_values(values).array.dictionary_encode()
-        texts = Texts(encoded.dictionary)
-        order, _ = texts.sorted
-        rank = np.empty(len(texts), np.min_scalar_type(-1 - len(texts)))
-        rank[order] = np.arange(len(texts))
-        return Factor(texts[order], rank[to_integers(encoded.indices)])
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @overload
-    def __getitem__(self, which: int) -> str: ...
-    @overload
-    def __getitem__(self, which: slice | NDArray[Any]) -> Factor: ...
-    def __getitem__(self, which: Any) -> str | Factor:
-        if not isinstance(which, slice | np.ndarray):
-            return self.levels[int(self.codes[which])]
-        used: NDArray[Any]
-        used, codes = np.unique(self.codes[which], return_inverse=True)
-        return Factor(self.levels[used], codes.astype(np.min_scalar_type(-1 - len(used))))
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self.levels.tolist().__getitem__, self.codes.tolist())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Factor | tuple | list) and [*self] == [*other]
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def tolist(self) -> list[str]:
-        """Return the cells as a list."""
-        return list(self)
-
-    @cached_property
-    def first_occurrences(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Levels in order of first occurrence in the column, and for each level the row where it first occurs."""
-        first_rows = np.zeros(len(self.levels), np.intp)
-        first_rows[self.codes[::-1]] = np.arange(len(self) - 1, -1, -1)
-        return np.argsort(first_rows), first_rows
-
-    def equals(self, text: str) -> NDArray[np.bool_]:
-        """Return a mask of the cells that equal a text."""
-        is_equal: NDArray[np.bool_] = self.levels.equals(text)[self.codes]
-        return is_equal
-
-    def rename_levels(self, names: Mapping[str, str]) -> Factor:
-        """Return the column with some texts replaced by others."""
-        if not names:
-            return self
-        levels = Factor.from_values([names.get(level, level) for level in self.levels])
-        return Factor(levels.levels, levels.codes[self.codes])
-
 
 Integers = NDArray[np.int64]
 
@@ -111,9 +24,14 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
         if (column != column[:1]).any():
             codes = find_distinct(column)[1]
             numbers = find_distinct(numbers * (codes.max() + 1) + codes)[1]
+    return np.argsort(np.argsort(find_first_rows(numbers)))[numbers]
+
+
+def find_first_rows(numbers: NDArray[np.integer[Any]]) -> Integers:
+    """Return the first row that has each number from 0 on."""
     first_rows = np.zeros(numbers.max(initial=0) + 1, np.int64)
     first_rows[numbers[::-1]] = np.arange(len(numbers))[::-1]  # of several values, the last one is assigned
-    return np.argsort(np.argsort(first_rows))[numbers]
+    return first_rows
 
 
 def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import Factor
+from sigdask.counts.texts import Texts
 
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
@@ -117,7 +117,7 @@ class LabelFields(ComputedFields):
     labels: tuple[str, ...]
 
     @staticmethod
-    def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelFields:
+    def from_columns(gold: Texts, predictions: Sequence[Texts], labels: Sequence[str]) -> LabelFields:
         """Build the fields from columns of labels, which are encoded as positions in `labels`."""
         code = {label: k for k, label in enumerate(labels)}
         columns = [np.array([code[level] for level in c.levels], np.int32)[c.codes] for c in (gold, *predictions)]
@@ -216,12 +216,12 @@ def split_labels(cell: str) -> tuple[str, ...]:
     return tuple(cell.split(SEPARATOR)) if cell else ()
 
 
-def list_labels(column: Factor) -> set[str]:
+def list_labels(column: Texts) -> set[str]:
     """Return the set of all labels that the cells of a column contain."""
     return {label for cell in column.levels.tolist() for label in split_labels(cell)}
 
 
-def build_set_fields(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> MatchFields:
+def build_set_fields(gold: Texts, predictions: Sequence[Texts], labels: Sequence[str]) -> MatchFields:
     """Return the fields of items with sets of labels, from columns of cells whose labels `SEPARATOR` separates.
 
     `correct` (the sets are the same), `items`; `tp`, `predicted`, `gold`: labels of an item in both sets, and in each;
@@ -230,9 +230,9 @@ def build_set_fields(gold: Factor, predictions: Sequence[Factor], labels: Sequen
 
     Parameters
     ----------
-    gold : Factor
+    gold : Texts
         Gold labels of each item.
-    predictions : sequence of Factor
+    predictions : sequence of Texts
         Predicted labels.
     labels : sequence of str
         All labels, those of gold first.
@@ -259,7 +259,7 @@ def build_set_fields(gold: Factor, predictions: Sequence[Factor], labels: Sequen
     return MatchFields(entries, tuple(labels), shape, others)
 
 
-def _list_entries(column: Factor, code: Mapping[str, int], system: int) -> NDArray[np.int32]:
+def _list_entries(column: Texts, code: Mapping[str, int], system: int) -> NDArray[np.int32]:
     """Return an entry of `MatchFields` for each label of each item; each distinct cell is split only once."""
     import pyarrow as pa
     from pyarrow import compute

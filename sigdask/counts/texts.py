@@ -1,7 +1,8 @@
 """Columns of texts as Arrow arrays instead of Python objects: ids, labels and group columns.
 
-The texts of a column are in one buffer of UTF-8, which sorts as the characters do. Conversions go through buffers,
-because those that pyarrow offers for lists and NumPy import pandas, which takes half a second.
+The texts of a column are in one buffer of UTF-8, which sorts as the characters do. A column in which many texts are
+equal is a dictionary array: its distinct texts and a code for each row. Conversions go through buffers, because those
+that pyarrow offers for lists and NumPy import pandas, which takes half a second.
 
 Texts of items for display are looked up on demand. No metric uses them.
 """
@@ -9,7 +10,7 @@ Texts of items for display are looked up on demand. No metric uses them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -32,14 +33,16 @@ class Texts(Sequence[str]):
 
     Attributes
     ----------
-    array : pyarrow.LargeStringArray, length n
-        The texts, none of which is null.
+    array : pyarrow.LargeStringArray or DictionaryArray of them, length n
+        The texts, none of which is null. All texts of a dictionary occur.
 
     Examples
     --------
     >>> column = Texts.from_values(["b", "a", "b"])
     >>> column[1], column[:2] == ("b", "a"), "c" in column
     ('a', True, False)
+    >>> column.encode().levels.tolist(), column.encode().codes.tolist()
+    (['b', 'a'], [0, 1, 0])
     """
 
     array: Any
@@ -79,6 +82,35 @@ class Texts(Sequence[str]):
         texts = values.cast(pa.large_string())
         return Texts(texts.fill_null("") if texts.null_count else texts)  # which would import pandas
 
+    @property
+    def is_encoded(self) -> bool:
+        """Whether the column has levels and codes."""
+        return hasattr(self.array, "dictionary")
+
+    def encode(self) -> Texts:
+        """Return the column with levels and codes."""
+        return self if self.is_encoded else Texts(self.array.dictionary_encode())
+
+    @cached_property
+    def levels(self) -> Texts:
+        """The distinct texts of an encoded column, in the order of their first appearance."""
+        return Texts(self.array.dictionary)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """The place of each row's text in `levels`, of an encoded column."""
+        return np.asarray(np.from_dlpack(self.array.indices))
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each row's text among the levels sorted by their bytes, of an encoded column."""
+        return np.argsort(self.levels.sorted[0])[self.codes]
+
+    def rename_levels(self, names: Mapping[str, str]) -> Texts:
+        """Return an encoded column with some texts replaced by others."""
+        levels = Texts.from_values([names.get(level, level) for level in self.levels])
+        return Texts(levels.array.take(self.array.indices)).encode()
+
     def __len__(self) -> int:
         return len(self.array)
 
@@ -87,13 +119,14 @@ class Texts(Sequence[str]):
     @overload
     def __getitem__(self, which: slice | NDArray[Any]) -> Texts: ...
     def __getitem__(self, which: Any) -> str | Texts:
-        import pyarrow as pa
-
         if not isinstance(which, slice | np.ndarray):
             text: str = self.array[int(which)].as_py()
             return text
+        import pyarrow as pa
+
         rows = np.ascontiguousarray(np.arange(len(self))[which])
-        return Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
+        taken = self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
+        return Texts(taken.dictionary_decode()).encode() if self.is_encoded else Texts(taken)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
@@ -102,14 +135,16 @@ class Texts(Sequence[str]):
         return isinstance(text, str) and bool(self.equals(text).any())
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Texts):
+        if isinstance(other, Texts) and self.is_encoded == other.is_encoded:
             return bool(self.array.equals(other.array))
-        return isinstance(other, tuple | list) and self.tolist() == [*other]
+        return isinstance(other, Texts | tuple | list) and self.tolist() == [*other]
 
     __hash__ = None  # type: ignore[assignment]
 
     def tolist(self) -> list[str]:
         """Return the texts as a list."""
+        if self.is_encoded:
+            return [*map(self.levels.tolist().__getitem__, self.codes.tolist())]
         texts: list[str] = self.array.to_pylist()
         return texts
 
@@ -129,6 +164,8 @@ class Texts(Sequence[str]):
         import pyarrow as pa
         from pyarrow import compute
 
+        if self.is_encoded and not isinstance(other, Texts):
+            return np.asarray(self.levels.equals(other)[self.codes])
         value = other.array if isinstance(other, Texts) else Texts.from_values([other]).array[0]
         return np.from_dlpack(compute.equal(self.array, value).cast(pa.uint8())).astype(np.bool_)
 
@@ -170,7 +207,7 @@ def to_integers(values: Any) -> NDArray[np.int64]:
 
 
 def join_columns(columns: Sequence[Texts]) -> Texts:
-    """Return the texts of several columns, one column after the other.
+    """Return the texts of several columns, one column after the other; all are encoded, or none is.
 
     Examples
     --------
@@ -179,6 +216,8 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
     """
     import pyarrow as pa
 
+    if columns[0].is_encoded:
+        return Texts(pa.concat_arrays([column.array.dictionary_decode() for column in columns])).encode()
     return Texts(pa.concat_arrays([column.array for column in columns]))
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import Row, build_width_error, enumerate_lines, parse_header, read_head
@@ -70,7 +69,7 @@ class GroupFile:
         """Return a sentence with the names of the columns."""
         return f"{self.path} has the columns {', '.join(self.table.columns)}."
 
-    def find_groups(self, counts: Counts, options: Options) -> dict[str, Factor]:
+    def find_groups(self, counts: Counts, options: Options) -> dict[str, Texts]:
         """Return the groups of each item.
 
         Raises
@@ -97,10 +96,10 @@ class GroupFile:
             if "" in cells:
                 problem = f"no group in column {name!r}; every item needs one"
                 raise InputError(problem, file=self.path, line=table.lines[rows[cells.index("")]])
-            groups[name] = Factor.from_values(cells)
+            groups[name] = Texts.from_values(cells).encode()
         if self.unnamed == DOCUMENT and [*groups] == [DOMAIN, DOCUMENT]:  # documents of two domains may share a name
             pairs = zip(groups[DOMAIN], groups[DOCUMENT], strict=True)
-            groups[DOCUMENT] = Factor.from_values(map("\t".join, pairs))
+            groups[DOCUMENT] = Texts.from_values(map("\t".join, pairs)).encode()
         return groups
 
     def _find_rows(self, table: FileTable, id_name: str | None, ids: Texts) -> list[int]:

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from sigdask import metrics
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor
-from sigdask.counts.texts import ScopeNote
+from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
 from sigdask.formats.reading.files import name_by_difference
@@ -414,7 +413,7 @@ def _build_counts(sets: Mapping[str, ScoredCells], names: Sequence[str], notes: 
         },
         n_items=len(ids),
         ids=ids,
-        groups={name: Factor.from_values(column) for name, column in columns.items()},
+        groups={name: Texts.from_values(column).encode() for name, column in columns.items()},
         suggested=("meta-pearson",),
         warnings=tuple(notes),
     )

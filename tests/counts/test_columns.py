@@ -28,8 +28,9 @@ def test_texts_are_sorted_framed_coded_and_found_as_by_python(column):
     encoded = [text.encode() for text in column]
     assert b"".join(map(bytes, texts.iter_framed())) == b"".join(len(t).to_bytes(8, "little") + t for t in encoded)
     assert [column[k] for k in texts.sorted[0]] == sorted(column, key=str.encode)
-    factor, levels = factors.Factor.from_values(column), sorted({*column}, key=str.encode)
+    factor, levels = Texts.from_values(column).encode(), [*dict.fromkeys(column)]
     assert (factor.levels.tolist(), factor.codes.tolist()) == (levels, [levels.index(text) for text in column])
+    assert [sorted(levels, key=str.encode)[k] for k in factor.ranks] == column
     assert ["a" in texts, "x" in texts] == ["a" in column, False]
     assert texts[::-1] == column[::-1]
     assert factor[::-1] == column[::-1]
@@ -75,9 +76,9 @@ def test_long_columns_are_sorted_stably_by_their_bytes(prefix, n_kinds):
 def test_columns_are_arrow_arrays_and_come_from_them():
     values = ["b", None, "ä", "b"]
     for array in (pa.array(values), pa.chunked_array([values[:1], values[1:]]), pa.array(values).dictionary_encode()):
-        texts, factor = Texts.from_arrow(array), factors.Factor.from_values(Texts.from_arrow(array))
+        texts, factor = Texts.from_arrow(array), Texts.from_arrow(array).encode()
         assert list(texts) == list(factor) == ["b", "", "ä", "b"]
-        assert (factor.levels.tolist(), factor.codes.tolist()) == (["", "b", "ä"], [1, 0, 2, 1])
+        assert (factor.levels.tolist(), factor.codes.tolist()) == (["b", "", "ä"], [0, 1, 2, 0])
         assert texts.array.to_pylist() == ["b", "", "ä", "b"]
         assert Texts.from_arrow(array)[np.array([3, 1])] == ("b", "")
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor, group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios, compute_gradients
@@ -422,17 +423,17 @@ def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
     return coarsest_last[-1]
 
 
-def _find_stray(fine: Factor, coarse: Factor) -> str | None:
+def _find_stray(fine: Texts, coarse: Texts) -> str | None:
     """Return a group of `fine` that lies in several groups of `coarse`, or None if there is none."""
     _, strays = _map_groups(fine.codes, len(fine.levels), coarse)
     return fine[int(strays[0])] if len(strays) else None
 
 
-def _map_groups(index: NDArray[Any], n: int, coarse: Factor) -> tuple[Integers, Integers]:
+def _map_groups(index: NDArray[Any], n: int, coarse: Texts) -> tuple[Integers, Integers]:
     """Return the coarse group of each of `n` finer ones, given that of each row, and the rows that contradict it."""
-    coarse_of = np.zeros(n, np.int64)
-    coarse_of[index[::-1]] = coarse.codes[::-1]  # from the first row of each group
-    return coarse_of, np.flatnonzero(coarse_of[index] != coarse.codes)
+    coarse_of, ranks = np.zeros(n, np.int64), coarse.ranks
+    coarse_of[index[::-1]] = ranks[::-1]  # from the first row of each group
+    return coarse_of, np.flatnonzero(coarse_of[index] != ranks)
 
 
 def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers]:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts import Counts, Runs
-from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
@@ -272,9 +271,9 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     item = options.id_column or roles.get("item")
     if item is None or "" in (cells := Texts.from_values(table.get_column(item))) or cells.are_unique:
         return None  # an empty id is refused where ids are checked
-    items = Factor.from_values(cells)
+    items = Texts.from_values(cells).encode()
     columns = [table.get_column(name) for name in roles.list_all("system", "metric")]
-    systems = Factor.from_values(map("/".join, zip(*columns, strict=True)) if columns else [""] * len(items))
+    systems = Texts.from_values(map("/".join, zip(*columns, strict=True)) if columns else [""] * len(items)).encode()
     codes = systems.codes.astype(np.int64) * len(items.levels) + items.codes
     _, first_rows, cell, n_rows = np.unique(codes, return_index=True, return_inverse=True, return_counts=True)
     if len(n_rows) == len(items):
@@ -288,21 +287,21 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, item)
     table = replace(table, columns={k: v for k, v in table.arrays.items() if k not in {*varying, column}})
     numbers = np.empty(len(cell), np.int64)
-    numbers[np.lexsort((runs.codes, cell))] = np.tile(np.arange(n), len(n_rows))  # of each row of an item, by run
+    numbers[np.lexsort((runs.ranks, cell))] = np.tile(np.arange(n), len(n_rows))  # of each row of an item, by run
     tables = [table.select_rows(numbers == k) for k in range(n)]
     if not column:
         n_items = format_count(len(items.levels), "item")
         note = f"{table.path}: {n:,} replicates of each of {n_items} ({len(cell):,} rows), averaged as one unit"
         return Samples(tables, note)
     codes_by_system = (np.unique(runs.codes[systems.codes == code]) for code in range(len(systems.levels)))
-    names = frozenset(tuple(runs.levels[own].tolist()) for own in codes_by_system)
+    names = frozenset(tuple(sorted(runs.levels[own])) for own in codes_by_system)
     return Samples(tables, f"{table.path}: {n:,} runs of each system (column {column!r})", column, names)
 
 
 def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integers, options: Options) -> list[str]:
     """Return the columns of inputs and units in which rows of one item differ; raise unless the user named the item."""
     shared = {*roles.list_all(*SHARED_ROLES), *options.groups} - {item, *roles.list_all("run")}
-    factors = {name: Factor.from_values(table.columns[name]) for name in table.columns if name in shared}
+    factors = {name: Texts.from_values(table.columns[name]).encode() for name in table.columns if name in shared}
     varying = [name for name, own in factors.items() if (own.codes != own.codes[first_rows]).any()]
     accepted = {*roles.list_all("unit", "subset", "text")} - {*options.groups} if options.id_column else set()
     if refused := [name for name in varying if name not in accepted]:
@@ -315,12 +314,10 @@ def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integer
     return varying
 
 
-def _find_runs(
-    table: FileTable, names: Sequence[str], systems: Factor, cell: Integers, item: str
-) -> tuple[str, Factor]:
+def _find_runs(table: FileTable, names: Sequence[str], systems: Texts, cell: Integers, item: str) -> tuple[str, Texts]:
     """Return the column of runs, in which each item has a row for each run of its system; "" if none has the role."""
     for name in names:
-        runs = Factor.from_values(table.get_column(name))
+        runs = Texts.from_values(table.get_column(name)).encode()
         pairs, own = (np.unique(codes * len(runs.levels) + runs.codes) for codes in (cell, systems.codes.astype(int)))
         if len(pairs) == len(cell) and len(own) * len(np.unique(cell)) == len(cell) * len(systems.levels):
             return name, runs
@@ -331,7 +328,7 @@ def _find_runs(
             f"if another column belongs to the id, {joined} with {spell('unit', item)}. To average all rows of an id, "
         )
         raise InputError(problem, file=table.path, remedy=remedy + " ".join(spell("ignore", name) for name in names))
-    return "", Factor.from_values([""] * len(cell))
+    return "", Texts.from_values([""] * len(cell)).encode()
 
 
 def _build_uneven_error(table: FileTable, item: str, row: int, average: str) -> InputError:

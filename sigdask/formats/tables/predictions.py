@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor
 from sigdask.counts.fields import SEPARATOR, Bools, join_labels, list_labels
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
@@ -64,17 +63,17 @@ class Predictions:
     notes: list[str]
     groups: tuple[str, ...] = ()
 
-    def read_columns(self) -> tuple[Factor, dict[str, Factor]]:
+    def read_columns(self) -> tuple[Texts, dict[str, Texts]]:
         """Return the gold labels, and each system's labels of the same items, "" where it has none."""
-        gold = Factor.from_values(self.table.get_column(self.gold))
+        gold = Texts.from_values(self.table.get_column(self.gold)).encode()
         return gold, {
-            name: Factor.from_values(reorder_column(table.get_column(column), order))
+            name: Texts.from_values(reorder_column(table.get_column(column), order)).encode()
             for name, (table, column, order) in self.systems.items()
         }
 
-    def read_groups(self) -> dict[str, Factor]:
+    def read_groups(self) -> dict[str, Texts]:
         """Return the columns that are units or subsets, of the gold table or else of a system's."""
-        return {name: Factor.from_values(self._get_group(name)) for name in self.groups}
+        return {name: Texts.from_values(self._get_group(name)).encode() for name in self.groups}
 
     def _get_group(self, name: str) -> Sequence[str]:
         if name not in self.table.columns:
@@ -217,7 +216,7 @@ def join_tables(
 
 def _join_rows(source: Source, table: FileTable, system: str, options: Options) -> Predictions:
     """Return the predictions of rows of item, system, gold value and prediction."""
-    by_system = Factor.from_values(table.get_column(system))
+    by_system = Texts.from_values(table.get_column(system)).encode()
     names = [*dict.fromkeys(map(str, by_system))]
     tables = [table.select_rows(by_system.equals(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
@@ -365,7 +364,7 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, str | int) and SEPARATOR not in str(value)
 
 
-def _holds_lists(column: Factor) -> bool:
+def _holds_lists(column: Texts) -> bool:
     return any(level.startswith(SEPARATOR) for level in column.levels)
 
 
@@ -379,7 +378,7 @@ def _get_separator(options: Options) -> str | None:
     return requested and SEPARATOR_NAMES.get(requested, requested)
 
 
-def _convert_to_sets(column: Factor, mark: str | None, mapped: Mapping[str, str]) -> Factor:
+def _convert_to_sets(column: Texts, mark: str | None, mapped: Mapping[str, str]) -> Texts:
     """Convert cells to label sets joined by `SEPARATOR`, with the label map applied."""
     names = {}
     for cell in column.levels.tolist():
@@ -391,7 +390,7 @@ def _convert_to_sets(column: Factor, mark: str | None, mapped: Mapping[str, str]
     return column.rename_levels(names)
 
 
-def _check_not_sequences(gold: Factor) -> None:
+def _check_not_sequences(gold: Texts) -> None:
     """Raise an error if gold cells are lists as text, or the tags of sentences, whose order would be lost in sets."""
     if (filled := [*filter(None, gold.levels.tolist())]) and all(map(LIST_PATTERN.fullmatch, filled)):
         raise InputError(
@@ -410,7 +409,7 @@ def _check_not_sequences(gold: Factor) -> None:
         )
 
 
-def _check_not_real(path: Path, gold: Factor) -> None:
+def _check_not_real(path: Path, gold: Texts) -> None:
     """Raise an error for real numbers as gold labels."""
     levels = [level for level in gold.levels.tolist() if level]
     if all(map(NUMBER.fullmatch, levels)) and not all(float(level).is_integer() for level in levels):
@@ -422,7 +421,7 @@ def _check_not_real(path: Path, gold: Factor) -> None:
         )
 
 
-def _check_filled(predictions: Predictions, systems: Mapping[str, Factor], gold: Factor, remedy: str) -> None:
+def _check_filled(predictions: Predictions, systems: Mapping[str, Texts], gold: Texts, remedy: str) -> None:
     """Raise an error for an item without a label, other than one whose row a system lacks."""
     present = predictions.find_present(len(gold))
     for k, (labeller, column) in enumerate((("gold", gold), *systems.items())):

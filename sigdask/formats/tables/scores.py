@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Factor
+from sigdask.counts.factors import find_first_rows
 from sigdask.counts.fields import Array, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
@@ -50,9 +50,9 @@ class ScoreTable:
         Column of the items, or columns joined by "+". None if rows are items in their order.
     scores : tuple of str
         Columns of scores: of systems in a wide table, else of metrics.
-    groups : mapping of str to Factor
+    groups : mapping of str to Texts
         Columns of units and subsets.
-    systems, metrics : Factor or None
+    systems, metrics : Texts or None
         The system of each row, unless the table is wide, and the metric, if a column names it.
     items : Texts or None
         The item of each row, unless the table is wide.
@@ -62,10 +62,10 @@ class ScoreTable:
     roles: Roles
     item: str | None
     scores: tuple[str, ...]
-    groups: Mapping[str, Factor]
-    systems: Factor | None = None
+    groups: Mapping[str, Texts]
+    systems: Texts | None = None
     items: Texts | None = None
-    metrics: Factor | None = None
+    metrics: Texts | None = None
 
     def get_numbers(self, column: str) -> Array:
         """Return a column of scores as numbers; raise an error if it is empty, or holds anything else."""
@@ -164,7 +164,7 @@ def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
     item, system = options.id_column or roles.get("item"), options.columns.get("system") or roles.get("system")
     aside = {*scores, item, *([system] if shape == "long" else [])}
     names = dict.fromkeys((*options.groups, *roles.list_all("unit", "subset")))
-    groups = {name: Factor.from_values(table.get_column(name)) for name in names if name not in aside}
+    groups = {name: Texts.from_values(table.get_column(name)).encode() for name in names if name not in aside}
     return ScoreTable(table, roles, item, scores, groups)
 
 
@@ -214,7 +214,7 @@ def _build_counts(
     path: Path,
     columns: Mapping[str, Array],
     ids: Texts | None,
-    groups: Mapping[str, Factor],
+    groups: Mapping[str, Texts],
     options: Options,
     notes: Sequence[str],
 ) -> Counts:
@@ -250,11 +250,11 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
             problem = f"{metric!r} names the metric of each row, but {_join(opened.scores)} are scores"
             ways = [spell("columns", f"score={name}") for name in opened.scores]
             raise build_roles_error(opened.table, problem, [*ways, spell("ignore", metric)])
-        systems = Factor.from_values(opened.table.get_column(str(system)))
+        systems = Texts.from_values(opened.table.get_column(str(system))).encode()
         row_systems = list_row_systems(source, systems.levels.tolist(), homes, is_only_file=len(sources) == 1)
         systems = systems.rename_levels(dict(zip(systems.levels, row_systems, strict=True)))
         items = Texts.from_values(opened.table.get_column(str(opened.item)))
-        metrics = None if metric is None else Factor.from_values(opened.table.get_column(metric))
+        metrics = None if metric is None else Texts.from_values(opened.table.get_column(metric)).encode()
         tables.append(replace(opened, systems=systems, items=items, metrics=metrics))
     return _build_row_counts(tables, options)
 
@@ -283,32 +283,30 @@ def _build_row_counts(
 ) -> Counts:
     """Return counts of the rows of all tables."""
     path = tables[0].table.path
-    all_systems = _join_factors([table.systems for table in tables if table.systems is not None])
-    items = Factor.from_values(join_columns([table.items for table in tables if table.items is not None]))
+    all_systems = join_columns([table.systems for table in tables if table.systems is not None])
+    items = join_columns([table.items for table in tables if table.items is not None]).encode()
     groups = {
-        name: _join_factors([t.groups.get(name) or Factor.from_values(t.table.get_column(name)) for t in tables])
+        name: join_columns([t.groups.get(name) or Texts.from_values(t.table.get_column(name)).encode() for t in tables])
         for name in dict.fromkeys(name for table in tables for name in table.groups)
     }
     columns = metrics = [*dict.fromkeys(name for table in tables for name in table.scores)]
-    order, _ = all_systems.first_occurrences
-    systems, rank = all_systems.levels[order].tolist(), np.argsort(order)
-    codes = rank[all_systems.codes]
+    systems, codes = all_systems.levels.tolist(), all_systems.codes.astype(np.intp)
     if has_metrics := any(table.metrics is not None for table in tables):
-        row_metrics = _join_factors([t.metrics or _repeat_text(t.scores[0], t.table.n_rows) for t in tables])
-        metrics = row_metrics.levels.tolist()
-        codes = row_metrics.codes.astype(np.intp) * len(systems) + codes
+        row_metrics = join_columns([t.metrics or _repeat_text(t.scores[0], t.table.n_rows) for t in tables])
+        metrics = sorted(row_metrics.levels)
+        codes = row_metrics.ranks * len(systems) + codes
     _check_rows(tables, systems * len(metrics), codes, items, groups)
-    item_order, first_rows = items.first_occurrences
-    ids = items.levels[item_order] if has_ids else None
+    ids = items.levels if has_ids else None
     _check_no_summary(path, ids)
-    item_groups = {name: column[first_rows[item_order]] for name, column in groups.items()}
-    positions = np.argsort(item_order)[items.codes]
+    first_rows = find_first_rows(items.codes)
+    item_groups = {name: column[first_rows] for name, column in groups.items()}
 
     def build_matrix(column: str) -> Array:
         """Return a column of scores by item, metric and system, NaN where there is none."""
         numbers = np.concatenate([table.get_numbers(column) for table in tables])
-        matrix = np.full((len(item_order), len(systems) * (len(metrics) if has_metrics else 1)), np.nan, numbers.dtype)
-        matrix[positions, codes] = numbers
+        shape = len(items.levels), len(systems) * (len(metrics) if has_metrics else 1)
+        matrix = np.full(shape, np.nan, numbers.dtype)
+        matrix[items.codes, codes] = numbers
         return matrix
 
     blocks = [build_matrix(column) for column in (columns[:1] if has_metrics else columns)]
@@ -320,27 +318,17 @@ def _build_row_counts(
     return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=notes)
 
 
-def _repeat_text(text: str, n: int) -> Factor:
-    return Factor(Texts.from_values([text]), np.zeros(n, np.int8))
-
-
-def _join_factors(factors: Sequence[Factor]) -> Factor:
-    """Return the cells of several columns, one column after the other."""
-    if len(factors) == 1:
-        return factors[0]
-    levels = Factor.from_values(join_columns([factor.levels for factor in factors]))
-    ends = np.cumsum([len(factor.levels) for factor in factors])
-    codes = [f.codes.astype(np.intp) + end - len(f.levels) for f, end in zip(factors, ends, strict=True)]
-    return Factor(levels.levels, levels.codes[np.concatenate(codes)])
+def _repeat_text(text: str, n: int) -> Texts:
+    return Texts.from_values([text]).encode()[np.zeros(n, np.intp)]
 
 
 def _check_rows(
-    tables: Sequence[ScoreTable], systems: Sequence[str], codes: Integers, items: Factor, groups: Mapping[str, Factor]
+    tables: Sequence[ScoreTable], systems: Sequence[str], codes: Integers, items: Texts, groups: Mapping[str, Texts]
 ) -> None:
     """Raise an error for the first row with a second score of an item, or with other groups of it."""
     cells = codes * len(items.levels) + items.codes
     sorted_cells = np.sort(cells)
-    item_rows = items.first_occurrences[1][items.codes]
+    item_rows = find_first_rows(items.codes)[items.codes]
     differing = {name: column.codes != column.codes[item_rows] for name, column in groups.items()}
     if not (sorted_cells[1:] == sorted_cells[:-1]).any() and not any(mask.any() for mask in differing.values()):
         return
@@ -377,7 +365,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
         _parse_truths(table, name),
         {system: _parse_truths(table, system) for system in systems},
         ids=table.get_ids(options),
-        groups={group: Factor.from_values(table.get_column(group)) for group in groups},
+        groups={group: Texts.from_values(table.get_column(group)).encode() for group in groups},
     )
 
 

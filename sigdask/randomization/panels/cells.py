@@ -63,9 +63,9 @@ class AgreementCells:
     @staticmethod
     def from_counts(counts: Counts, metric: BoundAgreement, mask: Bools, index: Integers) -> AgreementCells:
         """Return the cells of some items: by groups, by systems, or one for each system that is swapped as a whole."""
-        codes = {name: np.asarray(counts.group(name).codes)[mask] for name in ("system", "segment")}
+        codes = {name: counts.group(name).ranks[mask] for name in ("system", "segment")}
         names = counts.groups.get(SET_COLUMN)
-        sets = np.zeros(int(mask.sum()), np.int64) if names is None else counts.group(SET_COLUMN).codes[mask]
+        sets = np.zeros(int(mask.sum()), np.int64) if names is None else counts.group(SET_COLUMN).ranks[mask]
         human = np.asarray(counts.field("human"), np.float64)[mask, 0]
         scores = np.asarray(counts.field("score"), np.float64)[mask]
         addresses = index[mask]

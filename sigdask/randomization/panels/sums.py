@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import canonicalize_column
-from sigdask.counts.factors import Factor, group_rows, number_rows
+from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import TIE
 from sigdask.counts.texts import Texts
@@ -83,7 +83,8 @@ class SwapUnits:
         if names is None:
             key, content = _compute_key_and_content(seed, counts.name, counts.n_items)
             return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content)
-        texts = names.levels if isinstance(names, Factor) else Texts.from_values(names)
+        names = Texts.from_values(names)
+        texts = names.levels if names.is_encoded else names
         if "" in texts:
             position = next(k for k, name in enumerate(names) if not name)
             raise InputError(
@@ -92,7 +93,7 @@ class SwapUnits:
             )
         units, address = _order_units(texts)
         key, content = _compute_key_and_content(seed, counts.name, units)
-        index = address[names.codes] if isinstance(names, Factor) else address
+        index = address[names.codes] if names.is_encoded else address
         return SwapUnits(key, index, len(units), content)
 
 
