@@ -24,7 +24,6 @@ from sigdask.counts.fields import (
     LazyColumns,
     LazyOutputs,
     build_set_fields,
-    get_rounding,
     join_labels,
     list_labels,
     split_labels,
@@ -226,10 +225,6 @@ class Counts:
         except KeyError:
             names = ", ".join(self.fields) or "none"
             raise InputError(f"these data have no field {name!r}; fields: {names}") from None
-
-    def rounding(self, name: str) -> tuple[float, ...]:
-        """Return the largest possible rounding error of each system's numbers in one field."""
-        return get_rounding(self.fields, name, self.n_systems)
 
     def group(self, column: str) -> Texts:
         """Return the grouping column of this name, with a value for each item.
@@ -590,16 +585,16 @@ class Counts:
         checks.check_names(tuple(systems))
         texts = {key: checks.check_texts(column, f"{key!r}") for key, column in systems.items()}
         is_single = isinstance(references, str) or all(isinstance(value, str) for value in references)
-        columns = [references] if is_single else [*references]
-        labels = ["gold"] if len(columns) == 1 else [f"gold[{k}]" for k in range(len(columns))]
-        gold = [checks.check_texts(column, label) for label, column in zip(labels, columns, strict=True)]
-        lengths = {**dict(zip(labels, map(len, gold), strict=True)), **{key: len(own) for key, own in texts.items()}}
-        n_items = check_lengths(lengths)
+        columns = {"gold": references} if is_single else {f"gold[{k}]": own for k, own in enumerate(references)}
+        gold = {label: checks.check_texts(column, label) for label, column in columns.items()}
+        n_items = check_lengths({label: len(column) for label, column in (*gold.items(), *texts.items())})
         ones = np.ones((n_items, 1), np.int64)
         return Counts(
             systems=tuple(systems),
             fields={"segments": ones, "items": ones},
-            outputs=Outputs(tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold, strict=True)])),
+            outputs=Outputs(
+                tuple(map(to_object_array, texts.values())), to_object_array([*zip(*gold.values(), strict=True)])
+            ),
             suggested=("BLEU", "chrF"),
             n_items=n_items,
             **items,

@@ -16,7 +16,7 @@ from sigdask.errors import InputError, MissingColumnError, RefusedFileError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import runs
-from sigdask.formats.reading.cache import cache_files, use_table_reader
+from sigdask.formats.reading.files import cache_files
 from sigdask.formats.reading.options import (
     DEFAULTS,
     Options,
@@ -28,7 +28,7 @@ from sigdask.formats.reading.options import (
     parse_maps,
     parse_source,
 )
-from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table
+from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table, use_table_reader
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, SCORED_FORMATS, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
 from sigdask.interface import spell

@@ -16,9 +16,8 @@ from sigdask import formats
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_indices, check_names, list_values
 from sigdask.errors import InputError
-from sigdask.formats.reading.cache import provide_tables
 from sigdask.formats.reading.options import Options, Source, parse_format
-from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable
+from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, provide_tables
 from sigdask.formats.roles import name_role
 from sigdask.options import Missing
 

@@ -16,17 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import RefusedFileError, explain_missing
-from sigdask.formats.reading.cache import cache_result
+from sigdask.formats.reading.files import ARROW_STARTS, PARQUET, cache_result
 from sigdask.io import check_unpacked_size, spell_option
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PARQUET = b"PAR1"
-ARROW_STARTS = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
-"""First bytes of an Arrow file and of an Arrow stream."""
-
-ZIP = b"PK\x03\x04"
 WORKBOOK_ERRORS = (OSError, ValueError, LookupError, TypeError, AttributeError, SyntaxError, zipfile.BadZipFile)
 """Errors that openpyxl raises for damaged workbooks."""
 

@@ -1,6 +1,6 @@
 """Opening files and reading rows of cells: gzip is recognized by content, UTF-8 with or without a byte-order mark.
 
-Every error names the file and, if there is one, the line.
+Every error names the file and, if there is one, the line. Inside `cache_files`, a file is read only once.
 """
 
 from __future__ import annotations
@@ -13,21 +13,57 @@ import re
 import stat
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TextIO
+from typing import IO, Any, ParamSpec, TextIO, TypeVar, cast
 
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats.reading.cache import cache_result
-from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET, ZIP, convert_workbook
 from sigdask.interface import spell
-from sigdask.io import build_encoding_error, check_unpacked_size, get_option, open_unpacked, spell_option
+from sigdask.io import (
+    build_encoding_error,
+    check_unpacked_size,
+    get_option,
+    open_unpacked,
+    set_variable,
+    spell_option,
+)
 
-GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_results: ContextVar[dict[Hashable, Any] | None] = ContextVar("results by function and arguments", default=None)
+
+
+@contextmanager
+def cache_files() -> Iterator[None]:
+    """Read the head and the table of each file only once inside the `with` block."""
+    with set_variable(_results, {} if (outer := _results.get()) is None else outer):
+        yield
+
+
+def cache_result(function: Callable[P, T]) -> Callable[P, T]:
+    """Call a function with the same arguments only once inside `cache_files`."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        if (results := _results.get()) is None:
+            return function(*args, **kwargs)
+        if (key := (function, *args, *kwargs.items())) not in results:
+            results[key] = function(*args, **kwargs)
+        return cast("T", results[key])
+
+    return call
+
+
+GZIP, ZIP, BOM = b"\x1f\x8b", b"PK\x03\x04", codecs.BOM_UTF8
+PARQUET = b"PAR1"
+ARROW_STARTS = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
+"""First bytes of an Arrow file and of an Arrow stream."""
 
 BINARY_KINDS = {
     b"\xd0\xcf\x11\xe0": "an old Office file (such as .xls)",
@@ -105,7 +141,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as raw:
             start = raw.read(START_BYTES)
             raw.seek(0)
-            if start.startswith(ZIP) and (converted := convert_workbook(path, get_option("sheet"))) is not None:
+            if start.startswith(ZIP) and (converted := _convert_workbook(path)) is not None:
                 yield io.BytesIO(converted)
             elif start.startswith(GZIP):
                 with open_unpacked(path, raw) as stream:
@@ -124,6 +160,12 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise RefusedFileError("is a directory, expected a file", file=path, remedy=remedy) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error
+
+
+def _convert_workbook(path: Path) -> bytes | None:
+    from sigdask.formats.reading.converted import convert_workbook  # which reads files itself
+
+    return convert_workbook(path, get_option("sheet"))
 
 
 def _check_binary(path: Path, start: bytes) -> None:

@@ -18,9 +18,8 @@ from sigdask.counts import Counts, Runs
 from sigdask.counts.fields import Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.cache import provide_tables
 from sigdask.formats.reading.options import Options, Source, distinguish_names
-from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, read_table
+from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, provide_tables, read_table
 from sigdask.formats.roles import ROLES, FileKind, Roles, build_roles_error, resolve_roles
 from sigdask.interface import spell
 from sigdask.text import format_count

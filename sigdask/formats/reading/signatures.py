@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files, json_records
-from sigdask.formats.reading.cache import cache_result
 from sigdask.formats.reading.columns import NUMBER
-from sigdask.formats.reading.files import find_delimiter, parse_header, read_head
+from sigdask.formats.reading.files import cache_result, find_delimiter, parse_header, read_head
 from sigdask.formats.reading.options import Source
 from sigdask.formats.roles import name_role
 

@@ -1,20 +1,29 @@
-"""Read tables of any supported kind of file as columns of text, with the line of each row."""
+"""Read tables of any supported kind of file as columns of text, with the line of each row.
+
+Delimited text is read by Arrow's CSV parser, which accepts stray quotation marks, skips blank lines and knows no line
+numbers. Marks are therefore checked in the bytes, and the numbers of rows and lines are compared. The `csv` module only
+finds the line for an error.
+
+A table may also come from another package's reader, from parts of a run that are joined, or from a data frame.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts
-from sigdask.errors import InputError, MissingColumnError
-from sigdask.formats.reading import delimited, files, json_records
-from sigdask.formats.reading.cache import cache_result, find_table
+from sigdask.errors import InputError, MissingColumnError, RefusedFileError
+from sigdask.formats.reading import files, json_records
 from sigdask.formats.reading.columns import (
     NUMBER,
     ArrowColumns,
@@ -24,23 +33,161 @@ from sigdask.formats.reading.columns import (
     convert_numbers,
     strip,
     to_numbers,
+    to_numpy,
     to_texts,
 )
 from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io import get_option, spell_option
+from sigdask.io import get_option, set_variable, spell_option
+from sigdask.io.addresses import describe_failure
 from sigdask.text import format_list, suggest_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+TableReader = Callable[[Path], Any]
+"""Returns the Arrow table of a file. Its columns have the names of roles."""
+
+_reader: ContextVar[TableReader | None] = ContextVar("reader of a declared format", default=None)
+_tables: ContextVar[Mapping[Path, Any]] = ContextVar("tables by path", default=MappingProxyType({}))
 
 TABLE_FORMATS = ("wide", "long", "labels", "responses", "numbers")
 """Formats whose files are tables. A data frame may have them, too."""
 
 LIST_ROLES = frozenset({"item", "score", "gold", "prediction"})
 """Roles of which a list's first line may have the name."""
+
+
+MAX_BLOCK_BYTES = (1 << 31) - 1
+"""Bytes that Arrow parses at a time at most. No row is longer."""
+
+MAX_HEADER_BYTES = 1 << 22
+"""Bytes in which the header ends."""
+
+UNUSED = "\x1f"
+"""A character that texts do not have, for the delimiter of lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelimitedText:
+    """The content of a file of delimited text.
+
+    Attributes
+    ----------
+    path : Path
+        The file, for errors.
+    content : bytes
+        Its bytes, unpacked, without byte-order mark and blank lines at the end.
+    delimiter : str
+        The first of tab, comma and semicolon in the first line, or else a character that texts do not have.
+    are_quoted : bool
+        Whether quotation marks enclose cells.
+    """
+
+    path: Path
+    content: bytes
+    delimiter: str
+    are_quoted: bool
+
+    @staticmethod
+    def from_file(path: Path, decimal: str | None = None) -> DelimitedText:
+        """Read a file, and find the delimiter in the first line."""
+        content = files.read_content(path).removeprefix(files.BOM).rstrip(b"\r\n")
+        files.check_filled(path, content)
+        if b"\0" in content:
+            line = 1 + content.count(b"\n", 0, content.index(b"\0"))
+            raise RefusedFileError("has a zero byte", file=path, line=line, remedy="write the file again as UTF-8 text")
+        delimiter = files.find_delimiter(_get_first_line(content), decimal) or UNUSED
+        are_quoted = get_option("quotes") != "text" and b'"' in content
+        return DelimitedText(path, content, delimiter, are_quoted)
+
+    @property
+    def first_line(self) -> str:
+        """The first line, stripped."""
+        return _get_first_line(self.content).strip()
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the lines are single cells."""
+        return self.delimiter == UNUSED
+
+    def read_header(self) -> list[str]:
+        """Return the stripped cells of the first row, after a check of all quotation marks."""
+        if self.are_quoted:
+            files.check_quotes(self.path, self.content, self.delimiter)
+        start = self.content[:MAX_HEADER_BYTES]
+        rows = files.split_rows(self.path, start, self.delimiter, are_quoted=self.are_quoted)
+        names = [cell.strip() for cell in next(rows)[1]]
+        files.check_n_columns(self.path, len(names))
+        return names
+
+    def read_columns(self, names: Sequence[str], n_skipped: int) -> tuple[dict[str, pa.ChunkedArray], Sequence[int]]:
+        """Return the columns without the first rows, and the line that each row begins on."""
+        columns = self._parse(len(names))
+        lines = self._compute_lines(columns)[n_skipped:]
+        if not lines:
+            raise InputError("has a header and no rows, expected one row per item", file=self.path)
+        has_blanks = any(mark.encode() in self.content for mark in {" ", "\t"} - {self.delimiter})
+        if has_blanks or self.are_quoted or not self.content.isascii():
+            columns = [strip(column) for column in columns]
+        return {name: column.slice(n_skipped) for name, column in zip(names, columns, strict=True)}, lines
+
+    def _compute_lines(self, columns: Sequence[pa.ChunkedArray]) -> Sequence[int]:
+        """Return the line that each row begins on, from the breaks within cells."""
+        n_rows = len(columns[0])
+        n_lines = 1 + (self.content.count(b"\n") or self.content.count(b"\r"))
+        if n_lines == n_rows:
+            return range(1, 1 + n_rows)
+        breaks = np.sum([_count_breaks(column) for column in columns], axis=0) if self.are_quoted else np.zeros(n_rows)
+        if n_lines != n_rows + breaks.sum():  # blank lines were skipped
+            raise self._find_error(len(columns))
+        return [*(1 + np.cumsum([0, *(1 + breaks)[:-1]])).tolist()]
+
+    def _parse(self, width: int) -> list[pa.ChunkedArray]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        names = [str(k) for k in range(width)]
+        parsing = arrow_csv.ParseOptions(
+            delimiter=self.delimiter,
+            quote_char='"' if self.are_quoted else False,
+            newlines_in_values=self.are_quoted,
+            ignore_empty_lines=not self.is_list,
+        )
+        converting = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+        block_size = min(len(self.content) + 1, MAX_BLOCK_BYTES)
+        reading = arrow_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False)
+        try:
+            # `read_csv` gives the file to another thread, which takes ten times as long for a small one
+            opened = arrow_csv.open_csv(pa.BufferReader(self.content), reading, parsing, converting)
+            return list(opened.read_all().columns)
+        except pa.ArrowInvalid:
+            raise self._find_error(width) from None
+
+    def _find_error(self, width: int) -> InputError:
+        """Return the error for the first row that has another width than the header, or that is blank."""
+        rows = files.split_rows(self.path, self.content, self.delimiter, are_quoted=self.are_quoted)
+        try:
+            for _ in files.check_widths(self.path, rows, width):
+                pass
+        except InputError as error:
+            return error
+        remedy = "give all lines the same kind of end"
+        return InputError("cannot be split into rows", file=self.path, remedy=remedy)
+
+
+def _get_first_line(content: bytes) -> str:
+    return content[: files.HEAD].partition(b"\n")[0].partition(b"\r")[0].decode("utf-8", errors="replace")
+
+
+def _count_breaks(column: pa.ChunkedArray) -> np.ndarray:
+    """Return the number of line breaks in each cell."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    return to_numpy(compute.count_substring(column, "\n").cast(pa.float64())).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,14 +342,39 @@ def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -
     ]
 
 
+def use_table_reader(reader: TableReader) -> AbstractContextManager[None]:
+    """Read all tables by this function inside the `with` block."""
+    return set_variable(_reader, reader)
+
+
+def provide_tables(tables: Mapping[Path, Any]) -> AbstractContextManager[None]:
+    """Take these tables for their paths inside the `with` block."""
+    return set_variable(_tables, tables)
+
+
+def _find_table(path: Path) -> Any:
+    """Return the table that is provided for a path, or the Arrow table that the reader in use returns, or None."""
+    reader = _reader.get()
+    if path in _tables.get() or reader is None:
+        return _tables.get().get(path)
+    import pyarrow as pa
+
+    try:
+        return pa.table(reader(path))
+    except InputError as error:
+        raise error if str(path) in str(error) else InputError(str(error), file=path) from None
+    except Exception as error:  # noqa: BLE001  # another package's function may raise anything
+        raise InputError(describe_failure(error), file=path) from None
+
+
 def read_table(path: Path, ignore: Collection[str] = ()) -> FileTable:
     """Return the table in a file."""
-    if (table := find_table(path)) is None:
+    if (table := _find_table(path)) is None:
         return _read_table_file(path, frozenset(ignore))
     return table if isinstance(table, FileTable) else FileTable.from_arrow(path, table, ignore)
 
 
-@cache_result
+@files.cache_result
 def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     """Read a table of any kind: delimited text, JSON, Parquet, Arrow or a workbook.
 
@@ -229,7 +401,7 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     if head.is_json:
         return _read_json(path)
     decimal = get_option("decimal")  # a decimal comma cannot separate columns
-    text = delimited.DelimitedText.from_file(path, decimal)
+    text = DelimitedText.from_file(path, decimal)
     if text.is_list:
         return replace(_read_list(path, text), decimal=decimal)
     names = text.read_header()
@@ -250,7 +422,7 @@ def _check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ()
     return names
 
 
-def _read_list(path: Path, text: delimited.DelimitedText) -> FileTable:
+def _read_list(path: Path, text: DelimitedText) -> FileTable:
     """Return the table of a file of one column; the lines of a list without a name are cells as they stand."""
     first_line = text.first_line
     name = first_line[1:-1] if first_line[:1] == first_line[-1:] == '"' else first_line
