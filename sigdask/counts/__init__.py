@@ -171,7 +171,7 @@ class Counts:
         checks.check_names(self.systems, minimum=1)
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items" if self.name else "no items: the data are empty")
-        ids = None if self.ids is None else Texts.from_values(self.ids)
+        ids = None if self.ids is None else Texts.from_values(self.ids).decode()
         groups = {name: Texts.from_values(column).encode() for name, column in (self.groups or {}).items()}
         lengths = {"items": self.n_items} | {f"column {name!r}": len(column) for name, column in groups.items()}
         check_lengths(lengths if ids is None else lengths | {"ids": len(ids)})
@@ -848,7 +848,7 @@ class Candidates:
         for measure in sorted(self.smaller - {*self.measures}):
             raise InputError(f"smaller: no measure {measure!r}; measures: {', '.join(self.measures)}")
         if self.ids is not None:
-            object.__setattr__(self, "ids", Texts.from_values(self.ids))
+            object.__setattr__(self, "ids", Texts.from_values(self.ids).decode())
             check_lengths({"candidates": len(self), "ids": len(self.ids)})
             check_unique(self.ids, "id")
         if (odd := ~np.isin(self.gold, (0, 1, UNKNOWN))).any():

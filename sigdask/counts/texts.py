@@ -91,6 +91,10 @@ class Texts(Sequence[str]):
         """Return the column with levels and codes."""
         return self if self.is_encoded else Texts(self.array.dictionary_encode())
 
+    def decode(self) -> Texts:
+        """Return the column without levels and codes."""
+        return Texts(self.array.dictionary_decode()) if self.is_encoded else self
+
     @cached_property
     def levels(self) -> Texts:
         """The distinct texts of an encoded column, in the order of their first appearance."""
@@ -125,8 +129,8 @@ class Texts(Sequence[str]):
         import pyarrow as pa
 
         rows = np.ascontiguousarray(np.arange(len(self))[which])
-        taken = self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
-        return Texts(taken.dictionary_decode()).encode() if self.is_encoded else Texts(taken)
+        taken = Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
+        return taken.decode().encode() if self.is_encoded else taken
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
@@ -216,9 +220,10 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
     """
     import pyarrow as pa
 
-    if columns[0].is_encoded:
-        return Texts(pa.concat_arrays([column.array.dictionary_decode() for column in columns])).encode()
-    return Texts(pa.concat_arrays([column.array for column in columns]))
+    if len(columns) == 1:
+        return columns[0]
+    joined = Texts(pa.concat_arrays([column.decode().array for column in columns]))
+    return joined.encode() if columns[0].is_encoded else joined
 
 
 class ScopeNote(str):
