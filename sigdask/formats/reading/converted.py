@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import RefusedFileError, explain_missing
-from sigdask.formats.reading.files import ARROW_STARTS, PARQUET, cache_result
 from sigdask.io import check_unpacked_size, spell_option
 
 if TYPE_CHECKING:
@@ -32,6 +31,10 @@ XML_RATIO = 4
 """Memory and time that the text of a workbook takes, compared with other text."""
 
 
+PARQUET = b"PAR1"
+ARROW_STARTS = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
+"""First bytes of an Arrow file and of an Arrow stream."""
+
 ROW = re.compile(rb"""<(?:\w+:)?row\b([^<>]*)>\s*<(?:\w+:)?c\b[^<>]*\br=["'](\w+)""")
 HIDDEN = re.compile(rb"""\bhidden=["'](?:1|true)""")
 FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
@@ -39,7 +42,6 @@ COMPUTED = re.compile(rb"<(?:\w+:)?f(?:\s[^<>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)<(?:\
 """Patterns in the XML of a sheet: a row and its first cell, its mark, a formula, and one with its value."""
 
 
-@cache_result
 def read_arrow_table(path: Path) -> pa.Table:
     """Return the table in a file of Parquet or Arrow.
 
@@ -148,7 +150,6 @@ def _follow(data: bytes, table: int, k: int) -> int:
     return place + int(struct.unpack_from("<I", data, place)[0]) if place else 0
 
 
-@cache_result
 def convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
     """Return a workbook's sheet as CSV, or None for other zip archives.
 

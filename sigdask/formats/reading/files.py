@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import IO, Any, ParamSpec, TextIO, TypeVar, cast
 
 from sigdask.errors import InputError, RefusedFileError
+from sigdask.formats.reading import converted
+from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET
 from sigdask.interface import spell
 from sigdask.io import (
     build_encoding_error,
@@ -60,10 +62,10 @@ def cache_result(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
+convert_workbook = cache_result(converted.convert_workbook)
+read_arrow_table = cache_result(converted.read_arrow_table)
+
 GZIP, ZIP, BOM = b"\x1f\x8b", b"PK\x03\x04", codecs.BOM_UTF8
-PARQUET = b"PAR1"
-ARROW_STARTS = (b"ARROW1\0\0", b"\xff\xff\xff\xff")
-"""First bytes of an Arrow file and of an Arrow stream."""
 
 BINARY_KINDS = {
     b"\xd0\xcf\x11\xe0": "an old Office file (such as .xls)",
@@ -141,8 +143,8 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as raw:
             start = raw.read(START_BYTES)
             raw.seek(0)
-            if start.startswith(ZIP) and (converted := _convert_workbook(path)) is not None:
-                yield io.BytesIO(converted)
+            if start.startswith(ZIP) and (sheet := convert_workbook(path, get_option("sheet"))) is not None:
+                yield io.BytesIO(sheet)
             elif start.startswith(GZIP):
                 with open_unpacked(path, raw) as stream:
                     _check_binary(path, stream.read(START_BYTES))
@@ -160,12 +162,6 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise RefusedFileError("is a directory, expected a file", file=path, remedy=remedy) from None
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror or error})", file=path) from error
-
-
-def _convert_workbook(path: Path) -> bytes | None:
-    from sigdask.formats.reading.converted import convert_workbook  # which reads files itself
-
-    return convert_workbook(path, get_option("sheet"))
 
 
 def _check_binary(path: Path, start: bytes) -> None:

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
-from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import ROLES, name_role
 from sigdask.interface import spell
@@ -378,7 +377,7 @@ def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
         return
     unit, number = "row", 0
     if head.is_arrow:
-        batches = read_arrow_table(path).to_batches(BATCH)
+        batches = files.read_arrow_table(path).to_batches(BATCH)
         rows: Iterator[tuple[int, Record]] = enumerate(chain.from_iterable(b.to_pylist() for b in batches), start=1)
     else:
         unit, lines = "line", files.read_delimited_rows(path)

@@ -36,7 +36,6 @@ from sigdask.formats.reading.columns import (
     to_numpy,
     to_texts,
 )
-from sigdask.formats.reading.converted import read_arrow_table
 from sigdask.formats.reading.options import Options
 from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
 from sigdask.interface import spell
@@ -397,7 +396,7 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
         return FileTable(path, {"": cells}, range(1, len(cells) + 1), header=False)
     head = files.read_head(path)
     if head.is_arrow:
-        return FileTable.from_arrow(path, read_arrow_table(path), ignore)
+        return FileTable.from_arrow(path, files.read_arrow_table(path), ignore)
     if head.is_json:
         return _read_json(path)
     decimal = get_option("decimal")  # a decimal comma cannot separate columns
