@@ -54,7 +54,7 @@ def read(
     references: Sequence[Path | str] = (),
     documents: Path | str | None = None,
     group_file: Path | str | None = None,
-    metrics: str | Sequence[str] = (),
+    metrics: str | Sequence[Any] = (),
     name: str = "",
 ) -> Counts:
     """Read system outputs or scores into aligned counts, from files or from a data frame.
@@ -113,7 +113,7 @@ def read(
     >>> read({"a": [4, 5, None], "b": [1, 1, 2]}, missing="pairwise", name="news").name
     'news'
     """
-    metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    metrics = (metrics,) if isinstance(metrics, str) else tuple(m for m in metrics if isinstance(m, str))
     if len(systems) == 1 and not isinstance(systems[0], Source | os.PathLike | str | list | tuple):
         for_files: dict[str, Any] = {
             "gold": gold, "label_map": label_map, "references": references, "documents": documents,

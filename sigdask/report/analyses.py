@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar, cast
@@ -815,7 +815,10 @@ def load_results(path: str | Path) -> AnyResults:
     """
     path = Path(path)
     document = dict(load_document(path))
-    match find_other_command(document):
+    command = find_other_command(document)
+    if command and not is_finite(document):
+        raise InputError("holds NaN or an infinite number", file=path, remedy="write null")
+    match command:
         case "rankings":
             return _load_analysis(path, "rankings", Evaluation, document)
         case "independence":
@@ -823,6 +826,13 @@ def load_results(path: str | Path) -> AnyResults:
         case "power":
             return _load_analysis(path, "power", Powers, document | {"found": _list_powers(document["power"])})
     return _load_comparisons(check_results(path, document))
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a value of JSON has neither NaN nor infinity, which Python's parser accepts."""
+    if isinstance(value, dict | list):
+        return all(map(is_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mapping[str, Any]) -> Stored:
@@ -835,6 +845,10 @@ def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mappi
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
         raise InputError(f"not results of `sigdask {command} --json`: {place}: {fault['msg']}", file=path) from None
+    if isinstance(analysis, Evaluation):
+        rows = {(row.measure, row.n) for row in analysis.precision}
+        if rows != {*product((m.measure for m in analysis.measures), {n for _, n in rows})}:
+            raise InputError("lacks the precision of a measure at some n", file=path, remedy="compute it again")
     if not getattr(analysis, "found", True):
         raise InputError(f"holds no results of `sigdask {command}`", file=path)
     return analysis

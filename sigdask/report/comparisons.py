@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,11 +27,14 @@ from sigdask.report.sentences import (
     describe_test,
     format_ends,
     get_ends,
+    is_joint_contested,
     join_phrases,
+    list_joint,
+    turn_to_better,
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import (
     SystemRanking,
@@ -41,7 +44,7 @@ from sigdask.results.ranking import (
     is_agreement,
     is_ranked,
 )
-from sigdask.results.record import NamedValues, Result
+from sigdask.results.record import CHANGES_VERDICTS, NamedValues, Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
@@ -286,42 +289,6 @@ COLUMNS = (
 """Columns of comparisons, in their order."""
 
 
-def turn_to_better(results: Iterable[Result]) -> list[Result]:
-    """Return two-sided comparisons with the better system as A, unless B is the baseline of several.
-
-    One-sided comparisons keep their order, which is part of the hypothesis.
-    """
-    rows = [*results]
-    is_baseline = len({r.b for r in rows}) == 1 and len({r.a for r in rows}) > 1
-    if is_baseline or any(r.alternative != "two-sided" for r in rows):
-        return rows
-    return [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
-
-
-def turn(r: Result) -> Result:
-    """Return a comparison with its systems exchanged; notes, and p of one-sided tests, are those of the original."""
-    interval, ends, margin = r.interval, r.interval_simultaneous, r.margin
-    claims = {"not worse": "not better", "not better": "not worse"}
-    if margin is not None:
-        p = margin.p_adjusted
-        margin = margin.replace(
-            p_not_worse=margin.p_not_better,
-            p_not_better=margin.p_not_worse,
-            p_adjusted=p and (p[1], p[0], p[2]),
-            verdicts=tuple(claims.get(claim, claim) for claim in margin.verdicts),
-        )
-    return r.replace(
-        a=r.b,
-        b=r.a,
-        score_a=r.score_b,
-        score_b=r.score_a,
-        difference=-r.difference,
-        interval=interval and interval.replace(low=-interval.high, high=-interval.low),
-        interval_simultaneous=ends and (-ends[1], -ends[0]),
-        margin=margin,
-    )
-
-
 def list_columns(results: Sequence[Result], setting: Setting, *, is_page: bool = False) -> Iterator[Column]:
     """Yield the columns that are not empty. On pages, test sets and subsets are hidden where there are not several."""
     headers = {"interval": setting.interval_header, "p": setting.p_header}
@@ -417,7 +384,8 @@ def build_paper_tables(
         main = _build_system_table(table, styles, on_set)
     else:
         main = _build_pair_table(table, styles, on_set)
-    described = replace(main, note=(describe_paper_test(results),), warnings=results.warnings)
+    warnings = tuple(note.text for note in results.notes if note.kind in CHANGES_VERDICTS)
+    described = replace(main, note=(describe_paper_test(results),), warnings=warnings)
     return [described, *([build_joint_table(results, styles)] if results.together else [])]
 
 
@@ -568,9 +536,9 @@ def build_joint_table(
     results: ComparisonResults, styles: Styles = MappingProxyType({}), n_rows: int | None = None
 ) -> DocumentTable:
     """Return a table with a row per verdict over all sets, those with the smallest p first if not all are shown."""
-    verdicts, alpha = results.together, results.alpha
+    verdicts, alpha = list_joint(results), results.alpha
     if n_rows is not None and len(verdicts) > n_rows:
-        verdicts = tuple(sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows])
+        verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows]
 
     shown = [styles.get(v.metric) or MetricStyle(v.metric) for v in verdicts]
     columns = [
@@ -585,7 +553,7 @@ def build_joint_table(
         *build_p_columns(
             [format_p_cell(v.p_value, alpha) for v in verdicts],
             [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
-            [SIGNIFICANT * ((v.p_value if v.p_adjusted is None else v.p_adjusted) <= alpha) for v in verdicts],
+            [_mark_joint(v, alpha) for v in verdicts],
         ),
         *build_columns(verdicts, {
             "A above B in": lambda v: _format_replicated(v.greater_in, v.p_greater),
@@ -597,7 +565,15 @@ def build_joint_table(
     adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" if is_adjusted else ""
     least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
     legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
+    if any(is_joint_contested(verdict, alpha) for verdict in verdicts):
+        legend.append(f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}")
     return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)
+
+
+def _mark_joint(v: ResultAcrossSets, alpha: float) -> str:
+    """Return the mark of a verdict over all sets."""
+    is_significant = (v.p_value if v.p_adjusted is None else v.p_adjusted) <= alpha
+    return CONTESTED_MARK if is_joint_contested(v, alpha) else SIGNIFICANT * is_significant
 
 
 def _format_replicated(n: int, p: float) -> str:
@@ -611,7 +587,7 @@ CONTRAST = "for contrast"
 
 def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     """Return a table of the classical tests that fit the scores of comparisons, and lines on those that do not."""
-    rows = [(r, test) for r in results for test in r.tests if test.p_value is not None]
+    rows = [(r, test) for r in turn_to_better(results) for test in r.tests if test.p_value is not None]
     own, tests = [r for r, _ in rows], [test for _, test in rows]
     columns = [
         Column("test set", [r.test_set for r in own], is_name=True),

@@ -18,7 +18,6 @@ from sigdask.report.comparisons import (
     build_ranking_table,
     build_test_table,
     format_p_cell,
-    turn_to_better,
 )
 from sigdask.report.document import Block, Column, DocumentTable
 from sigdask.report.sentences import (
@@ -35,6 +34,7 @@ from sigdask.report.sentences import (
     describe_size,
     describe_test,
     find_doubtful,
+    turn_to_better,
 )
 from sigdask.report.standings import SOME, GroupKey, Standings, get_group_key
 from sigdask.report.text import render_blocks, render_table

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.standings import ALL, BASELINE, Standings
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import get_result, iter_results
-from sigdask.results.record import Result
+from sigdask.results.record import NamedValues, Result
 from sigdask.results.table import AGREES, CONTESTED, DISAGREES, Table
 from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
 from sigdask.text import format_count, format_list
@@ -388,6 +388,57 @@ def describe_runs(r: Result) -> Iterator[str]:
     )
 
 
+# The better system first
+
+
+def turn_to_better(results: Iterable[Result]) -> list[Result]:
+    """Return two-sided comparisons with the better system as A, unless B is the baseline of several.
+
+    One-sided comparisons keep their order, which is part of the hypothesis.
+    """
+    rows = [*results]
+    is_baseline = len({r.b for r in rows}) == 1 and len({r.a for r in rows}) > 1
+    if is_baseline or any(r.alternative != "two-sided" for r in rows):
+        return rows
+    return [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
+
+
+def turn(r: Result) -> Result:
+    """Return a comparison with its systems exchanged; notes, and p of one-sided tests, are those of the original."""
+    interval, ends, margin, d = r.interval, r.interval_simultaneous, r.margin, r.paired_d
+    claims = {"not worse": "not better", "not better": "not worse"}
+    if margin is not None:
+        p = margin.p_adjusted
+        margin = margin.replace(
+            p_not_worse=margin.p_not_better,
+            p_not_better=margin.p_not_worse,
+            p_adjusted=p and (p[1], p[0], p[2]),
+            verdicts=tuple(claims.get(claim, claim) for claim in margin.verdicts),
+        )
+    return r.replace(
+        a=r.b,
+        b=r.a,
+        score_a=r.score_b,
+        score_b=r.score_a,
+        difference=-r.difference,
+        interval=interval and interval.replace(low=-interval.high, high=-interval.low),
+        interval_simultaneous=ends and (-ends[1], -ends[0]),
+        score_a_interval=r.score_b_interval,
+        score_b_interval=r.score_a_interval,
+        paired_d=None if d is None else -d,
+        tests=tuple(test.replace(statistic=_turn_statistic(test)) for test in r.tests),
+        margin=margin,
+    )
+
+
+def _turn_statistic(test: NamedValues) -> float | None:
+    """Return the statistic of a classical test with its systems exchanged."""
+    if test.statistic is None:
+        return None
+    totals = {"sign": test.n, "mcnemar": test.n, "wilcoxon": test.n * (test.n + 1) / 2}  # of wins, or of ranks
+    return float(totals.get(test.name, 0) - test.statistic)
+
+
 # Margins
 
 
@@ -396,12 +447,12 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
 
     Examples
     --------
-    "Within 0.01 on f1, A against B: not worse."
+    "Margin 0.01 on f1: A against B is not worse."
     """
     tested = iter_results(results.table) if results.table.has("margin") else ()
-    for r, margin in islice(((r, r.margin) for r in tested if r.margin is not None), MAX_NAMED):
-        place = f"{r.metric}{f' of {r.test_set}' if r.test_set else ''}"
-        yield f"Within {margin.margin:g} on {place}, {r.a} against {r.b}: {describe_shown_margin(r)}."
+    for r in turn_to_better(islice((r for r in tested if r.margin is not None), MAX_NAMED)):
+        place = " of ".join(filter(None, (r.metric, r.test_set, r.subset and r.subset["value"])))
+        yield f"Margin {r.margin.margin:g} on {place}: {r.a} against {r.b} is {describe_shown_margin(r)}."
 
 
 def describe_shown_margin(r: Result) -> str:
@@ -597,13 +648,37 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
         v, n = verdicts[first], sum(value <= results.alpha for value in p)
         better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
         ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
-        adjusted = "" if v.p_adjusted is None else "adjusted "
+        adjusted = f"{'for these runs ' * results.table.has('runs')}{'' if v.p_adjusted is None else 'adjusted '}"
+        contested = sum(is_joint_contested(verdict, results.alpha) for verdict in verdicts)
         count = f"{n:,} of {len(p):,} comparisons " if len(p) > 1 else "" if n else "not "
         yield (
             f"{count}significant on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
             f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}; "
             f"{adjusted}{format_p_equals(p[first], results.alpha)}"
+            f"{f'; {contested:,} contested, as only one of two tests rejects' if contested else ''}"
         )
+
+
+def is_joint_contested(v: ResultAcrossSets, alpha: float) -> bool:
+    """Return whether, of the swaps and the equal-score test over all sets, only one rejects."""
+    tests = [v] if v.equal_scores is None else [v, v.equal_scores]
+    return len({(test.p_value if test.p_adjusted is None else test.p_adjusted) <= alpha for test in tests}) > 1
+
+
+def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:
+    """Return the results over all sets with the better system as A, as `turn_to_better` does."""
+    lower = {*results.table.metric.take(~results.table.higher_is_better).to_list()}
+    is_baseline = len({v.b for v in results.together}) == 1 and len({v.a for v in results.together}) > 1
+    if is_baseline or results[0].alternative != "two-sided":
+        return results.together
+    return [_turn_joint(v) if (v.difference < 0) != (v.metric in lower) else v for v in results.together]
+
+
+def _turn_joint(v: ResultAcrossSets) -> ResultAcrossSets:
+    """Return a two-sided result over all sets with its systems exchanged."""
+    ends = v.interval and (-v.interval[1], -v.interval[0])
+    sides = {"greater_in": v.less_in, "less_in": v.greater_in, "p_greater": v.p_less, "p_less": v.p_greater}
+    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=ends, **sides)
 
 
 @dataclass(frozen=True, slots=True)

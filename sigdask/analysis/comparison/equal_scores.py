@@ -278,8 +278,9 @@ def count_resamples(family: StudentisedBootstrap, wanted: int) -> int:
 
 def _get_contributions(panel: ComparedPanel) -> Panel:
     """Return a panel to whose scores units contribute: one of sums, or of scores without some units."""
-    is_rescored = isinstance(panel, OutputsPanel | AgreementPanel)
-    return cast("Panel", JackknifePanel(panel)) if is_rescored else as_sums_panel(panel)
+    if isinstance(panel, OutputsPanel | AgreementPanel):
+        return cast("Panel", JackknifePanel(panel))
+    return as_sums_panel(panel)
 
 
 def as_sums_panel(panel: ComparedPanel) -> Panel:

@@ -272,7 +272,9 @@ def _plan_panel(problem: Problem, method: Method, limits: MethodLimits) -> Exact
         return ExactPanel(problem, plan)
     reason = plan.reason if isinstance(plan, NoMethod) else f"{plan.method} gives only limits of p"
     allowed = f"{limits.seconds:,g} s of one core and {limits.n_bytes / 10**9:.1f} GB of memory"
-    return f"no exact p within {allowed}: {reason}; {spell_in(RAISE_REMEDY)}"
+    needed = plan.needed if isinstance(plan, NoMethod) else None
+    remedy = "" if needed and needed.n_bytes > limits.n_bytes else f"; {spell_in(RAISE_REMEDY)}"
+    return f"no exact p within {allowed}: {reason}{remedy}"
 
 
 RAISE_REMEDY = "raise the time with {exact_limit=SECONDS}"

@@ -323,7 +323,7 @@ def _list_notes(rule: NotWorse, evidence: Evidence, level: float, findings: Sequ
         n = f"{len(findings):,}{share_text} comparison{'' if len(findings) == 1 and not share_text else 's'}"
         least = f"; before adjustment the smallest p must be at most {format_lower_limit(level / len(findings))}"
         yield (
-            f"this night's level is {format_lower_limit(level)} over {n}: {budget}{least if len(findings) > 1 else ''}"
+            f"this run's level is {format_lower_limit(level)} over {n}: {budget}{least if len(findings) > 1 else ''}"
         )
         if evidence.n_runs > evidence.runs_per_year:
             yield (

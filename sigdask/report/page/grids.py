@@ -25,11 +25,9 @@ from sigdask.report.comparisons import (
     format_deciding_p,
     format_groups,
     list_columns,
-    turn,
-    turn_to_better,
 )
 from sigdask.report.document import Column, DocumentTable
-from sigdask.report.sentences import get_ends
+from sigdask.report.sentences import get_ends, turn, turn_to_better
 from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY, CodedColumn
 from sigdask.results.comparisons import ComparisonResults

@@ -100,8 +100,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> Ch
     cheapest = min(methods, key=lambda w: (w.operations, w.n_bytes))
     reason = (
         f"{cheapest.method} would take {format_about(cheapest.operations)} operations and "
-        f"{format_about(cheapest.n_bytes // 10**6)} MB, "
-        f"of {format_about(limits.operations)} and {format_about(limits.n_bytes // 10**6)} MB allowed"
+        f"{format_about(cheapest.n_bytes // 10**6)} MB"
     )
     return NoMethod(reason, cheapest)
 

@@ -76,7 +76,7 @@ def test_sentence_table_and_file_have_it(tmp_path):
     results = compare_all({"a": a, "b": b}, gold=np.ones(400), metrics=["accuracy"], margin=0.01)
     text = render(results, verbose=True)
     p = f"{results[0].margin.p_not_worse:.3g}"
-    assert "Within 0.01 on accuracy, a against b: not worse." in text
+    assert "Margin 0.01 on accuracy: a against b is not worse." in text
     assert "within margin" in text
     assert f"margin 0.01: a not worse p = {p}, not better p = 1, equivalent p = 1 (score test)" in text
     path = tmp_path / "results.json"
