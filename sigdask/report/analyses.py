@@ -820,7 +820,11 @@ def load_results(path: str | Path) -> AnyResults:
         raise InputError("holds NaN or an infinite number", file=path, remedy="write null")
     match command:
         case "rankings":
-            return _load_analysis(path, "rankings", Evaluation, document)
+            evaluation = _load_analysis(path, "rankings", Evaluation, document)
+            rows = {(row.measure, row.n) for row in evaluation.precision}
+            if rows != {*product((m.measure for m in evaluation.measures), {n for _, n in rows})}:
+                raise InputError("lacks the precision of a measure at some n", file=path, remedy="compute it again")
+            return evaluation
         case "independence":
             return _load_analysis(path, "independence", Independences, document | {"found": document["results"]})
         case "power":
@@ -845,10 +849,6 @@ def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mappi
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))
         raise InputError(f"not results of `sigdask {command} --json`: {place}: {fault['msg']}", file=path) from None
-    if isinstance(analysis, Evaluation):
-        rows = {(row.measure, row.n) for row in analysis.precision}
-        if rows != {*product((m.measure for m in analysis.measures), {n for _, n in rows})}:
-            raise InputError("lacks the precision of a measure at some n", file=path, remedy="compute it again")
     if not getattr(analysis, "found", True):
         raise InputError(f"holds no results of `sigdask {command}`", file=path)
     return analysis
