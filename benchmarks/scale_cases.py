@@ -257,6 +257,7 @@ host = "127.0.0.1"
 
 def load_slurm() -> Any:
     """Return the module that starts a Slurm of two logical nodes on this machine."""
+    sys.path.append(str(TESTS))  # its own helpers
     return SourceFileLoader("slurm", str(TESTS / "cluster" / "slurm.py")).load_module()
 
 
@@ -278,7 +279,7 @@ def describe_overhead(ideal: float, usage: Any) -> str:
 def start(_folder: Path, size: str) -> Cases:
     """start"""
     yield Case("start: help", "0.1 s", ["--help"])
-    yield Case("start: metrics", "none", ["metrics"])
+    yield Case("start: metrics", "none", ["list", "metrics"])
     arguments = ["compare", str(EXAMPLE)]
     describe = partial(describe_time_beyond_imports, arguments, 5 if size == "full" else 1)
     yield Case("start: Yeh's example", "0.35 s beyond import numpy, numba", arguments, describe)
