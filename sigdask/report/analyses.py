@@ -5,6 +5,7 @@ Stored results of any command are read here too.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -816,8 +817,11 @@ def load_results(path: str | Path) -> AnyResults:
     path = Path(path)
     document = dict(load_document(path))
     command = find_other_command(document)
-    if command and not is_finite(document):
-        raise InputError("holds NaN or an infinite number", file=path, remedy="write null")
+    if command:
+        try:
+            json.dumps(document, allow_nan=False)
+        except ValueError:
+            raise InputError("holds NaN or an infinite number", file=path, remedy="write null") from None
     match command:
         case "rankings":
             evaluation = _load_analysis(path, "rankings", Evaluation, document)
@@ -830,13 +834,6 @@ def load_results(path: str | Path) -> AnyResults:
         case "power":
             return _load_analysis(path, "power", Powers, document | {"found": _list_powers(document["power"])})
     return _load_comparisons(check_results(path, document))
-
-
-def is_finite(value: Any) -> bool:
-    """Return whether a value of JSON has neither NaN nor infinity, which Python's parser accepts."""
-    if isinstance(value, dict | list):
-        return all(map(is_finite, value.values() if isinstance(value, dict) else value))
-    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mapping[str, Any]) -> Stored:

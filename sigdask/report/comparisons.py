@@ -27,14 +27,14 @@ from sigdask.report.sentences import (
     describe_test,
     format_ends,
     get_ends,
-    is_joint_contested,
     join_phrases,
+    judge_joint,
     list_joint,
     turn_to_better,
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY
-from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
+from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import (
     SystemRanking,
@@ -540,6 +540,7 @@ def build_joint_table(
     if n_rows is not None and len(verdicts) > n_rows:
         verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows]
 
+    outcomes = [judge_joint(v, alpha) for v in verdicts]
     shown = [styles.get(v.metric) or MetricStyle(v.metric) for v in verdicts]
     columns = [
         *build_columns(verdicts, {"A": "a", "B": "b"}),
@@ -553,7 +554,7 @@ def build_joint_table(
         *build_p_columns(
             [format_p_cell(v.p_value, alpha) for v in verdicts],
             [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
-            [_mark_joint(v, alpha) for v in verdicts],
+            [("", SIGNIFICANT, CONTESTED_MARK)[outcome] for outcome in outcomes],
         ),
         *build_columns(verdicts, {
             "A above B in": lambda v: _format_replicated(v.greater_in, v.p_greater),
@@ -565,15 +566,9 @@ def build_joint_table(
     adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" if is_adjusted else ""
     least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
     legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
-    if any(is_joint_contested(verdict, alpha) for verdict in verdicts):
+    if 2 in outcomes:
         legend.append(f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}")
     return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)
-
-
-def _mark_joint(v: ResultAcrossSets, alpha: float) -> str:
-    """Return the mark of a verdict over all sets."""
-    is_significant = (v.p_value if v.p_adjusted is None else v.p_adjusted) <= alpha
-    return CONTESTED_MARK if is_joint_contested(v, alpha) else SIGNIFICANT * is_significant
 
 
 def _format_replicated(n: int, p: float) -> str:

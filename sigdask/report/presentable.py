@@ -12,14 +12,13 @@ import numpy as np
 
 from sigdask.errors import InputError
 from sigdask.report import html, latex, markdown
-from sigdask.report.comparisons import build_paper_tables, build_ranking_table, get_default_layout
+from sigdask.report.comparisons import build_paper_tables, get_default_layout
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import Texts, find_format, list_table_texts, write_parts
 from sigdask.report.methods import Methods, describe_results
 from sigdask.report.screen import render_with_warnings, select_warnings
 from sigdask.report.sentences import build_verdict
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import SystemRanking, build_rankings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,13 +53,6 @@ def build_summary_table(results: ComparisonResults) -> DocumentTable:
     more = (f"{n_left:,} more comparisons are not shown.",) if is_cut else short.note
     warnings = tuple(note.text for note in select_warnings(results))
     return replace(short, title=title, note=(*more, *below), warnings=warnings)
-
-
-class Ranking(SystemRanking):
-    """Systems of one test set, subset and metric by score, with a display for notebooks."""
-
-    def _repr_html_(self) -> str:
-        return html.render_html(build_ranking_table(self).shorten(MAX_ROWS))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -326,24 +318,6 @@ class Results(ComparisonResults):
         """
         tables = self.paper_tables(layout=layout, digits=digits, percent=percent)
         return "".join(latex.iter_parts(tables, caption=caption, label=label))
-
-    def rankings(self) -> list[Ranking]:
-        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided.
-
-        Returns
-        -------
-        list of Ranking
-            Each has the attribute `systems`, the best one first, with scores and with letters: systems that share a
-            letter are not significantly different.
-
-        Examples
-        --------
-        >>> from sigdask import compare_all
-        >>> results = compare_all({"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}, interval="none")
-        >>> [[ranked.system for ranked in ranking.systems] for ranking in results.rankings()]
-        [['a', 'c', 'b']]
-        """
-        return [Ranking(**vars(ranking)) for ranking in build_rankings(self.table)]
 
 
 def list_paper_texts(tables: Callable[[], Iterable[DocumentTable]]) -> Texts:

@@ -107,7 +107,7 @@ def iter_blocks(results: ComparisonResults, *, everything: bool, verbose: bool) 
         return
     if results.together:
         yield build_joint_table(results, n_rows=None if everything else MAX_SHOWN)
-    yield from _iter_rankings(results, everything=everything, verbose=verbose)
+    yield from _iter_rankings(results, everything=everything)
     rows = _select_rows(table, verdict, everything=everything, verbose=verbose)
     shown = [*iter_results(table.take(rows))]
     if shown:
@@ -137,7 +137,7 @@ def _tell_where_all_are() -> str:
     return "to_frame() has all" if get_interface() == "python" else "--all shows all, --json FILE keeps them"
 
 
-def _iter_rankings(results: ComparisonResults, *, everything: bool, verbose: bool) -> Iterator[Block]:
+def _iter_rankings(results: ComparisonResults, *, everything: bool) -> Iterator[Block]:
     rankings = results.rankings()
     shown = rankings if everything else rankings[:MAX_RANKINGS]
     for ranking in shown:
@@ -145,9 +145,6 @@ def _iter_rankings(results: ComparisonResults, *, everything: bool, verbose: boo
         yield table if everything else table.shorten(MAX_SYSTEMS)
         if len(ranking.systems) > MAX_SYSTEMS and not everything:
             yield f"and {len(ranking.systems) - MAX_SYSTEMS:,} more ({_tell_where_all_are()})"
-        if verbose or everything:
-            power = f"{ranking.discriminative_power:.1%}"
-            yield f"discriminative power {power}: pairs with unadjusted p at most {results.alpha:g}"
     if len(shown) < len(rankings):
         yield f"and {len(rankings) - len(shown):,} more rankings ({_tell_where_all_are()})"
 

@@ -397,10 +397,12 @@ def turn_to_better(results: Iterable[Result]) -> list[Result]:
     One-sided comparisons keep their order, which is part of the hypothesis.
     """
     rows = [*results]
-    is_baseline = len({r.b for r in rows}) == 1 and len({r.a for r in rows}) > 1
-    if is_baseline or any(r.alternative != "two-sided" for r in rows):
-        return rows
-    return [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
+    is_fixed = _have_baseline(rows) or any(r.alternative != "two-sided" for r in rows)
+    return rows if is_fixed else [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
+
+
+def _have_baseline(rows: Sequence[Any]) -> bool:
+    return len({r.b for r in rows}) == 1 and len({r.a for r in rows}) > 1
 
 
 def turn(r: Result) -> Result:
@@ -645,31 +647,32 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
         verdicts = [v for v in results.together if v.metric == metric]
         p = [v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts]
         first = min(range(len(p)), key=lambda k: (p[k], -abs(verdicts[k].difference)))
-        v, n = verdicts[first], sum(value <= results.alpha for value in p)
+        v, outcomes = verdicts[first], [judge_joint(verdict, results.alpha) for verdict in verdicts]
         better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
         ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
         adjusted = f"{'for these runs ' * results.table.has('runs')}{'' if v.p_adjusted is None else 'adjusted '}"
-        contested = sum(is_joint_contested(verdict, results.alpha) for verdict in verdicts)
-        count = f"{n:,} of {len(p):,} comparisons " if len(p) > 1 else "" if n else "not "
+        verdict = ("not significant", "significant", "contested")[outcomes[0]]
+        if len(p) > 1:
+            n_contested = f" and {outcomes.count(2):,} contested" if 2 in outcomes else ""
+            verdict = f"{outcomes.count(1):,} of {len(p):,} comparisons significant{n_contested}"
         yield (
-            f"{count}significant on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
+            f"{verdict} on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
             f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}; "
             f"{adjusted}{format_p_equals(p[first], results.alpha)}"
-            f"{f'; {contested:,} contested, as only one of two tests rejects' if contested else ''}"
         )
 
 
-def is_joint_contested(v: ResultAcrossSets, alpha: float) -> bool:
-    """Return whether, of the swaps and the equal-score test over all sets, only one rejects."""
+def judge_joint(v: ResultAcrossSets, alpha: float) -> int:
+    """Return 1 for a significant result over all sets, 2 for a contested one (only one of two tests rejects), or 0."""
     tests = [v] if v.equal_scores is None else [v, v.equal_scores]
-    return len({(test.p_value if test.p_adjusted is None else test.p_adjusted) <= alpha for test in tests}) > 1
+    rejects = {(test.p_value if test.p_adjusted is None else test.p_adjusted) <= alpha for test in tests}
+    return 2 if len(rejects) > 1 else int(True in rejects)
 
 
 def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:
     """Return the results over all sets with the better system as A, as `turn_to_better` does."""
     lower = {*results.table.metric.take(~results.table.higher_is_better).to_list()}
-    is_baseline = len({v.b for v in results.together}) == 1 and len({v.a for v in results.together}) > 1
-    if is_baseline or results[0].alternative != "two-sided":
+    if _have_baseline(results.together) or results[0].alternative != "two-sided":
         return results.together
     return [_turn_joint(v) if (v.difference < 0) != (v.metric in lower) else v for v in results.together]
 
@@ -728,20 +731,15 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     is_checked = not bool(table.has_disagreement.any())
     complete = [f"{text}." for text in sentences]
     doubt = [] if is_checked else ["Do not rely on this, a check disagrees."]
+    chance = () if results.together else describe_chance(table, table.metric.codes)
     return Verdict(
         scope=tuple(f"{note.text}." for note in results.notes if note.kind == "scope"),
-        sentences=(*doubt, *complete, *_describe_margins(results), *_describe_chance(results)),
+        sentences=(*doubt, *complete, *_describe_margins(results), *chance),
         checks=describe_checks(table),
         is_checked=is_checked,
         doubtful=find_doubtful(table),
         is_ranking=len(table) > 0 and groups.standings.design == ALL,
     )
-
-
-def _describe_chance(results: ComparisonResults) -> Iterator[str]:
-    table = results.table
-    if not results.together:
-        yield from describe_chance(table, table.metric.codes)
 
 
 def describe_chance(table: Table, family: NDArray[Any]) -> Iterator[str]:

@@ -185,7 +185,21 @@ class ComparisonResults(Sequence[Result]):
         }
 
     def rankings(self) -> Sequence[SystemRanking]:
-        """Return a ranking of the systems for each test set, subset and metric with all pairs compared two-sided."""
+        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided.
+
+        Returns
+        -------
+        tuple of SystemRanking
+            Each has the attribute `systems`, the best one first, with scores and with letters: systems that share a
+            letter are not significantly different.
+
+        Examples
+        --------
+        >>> from sigdask import compare_all
+        >>> results = compare_all({"a": [4, 5, 4], "b": [1, 1, 2], "c": [4, 4, 4]}, interval="none")
+        >>> [[ranked.system for ranked in ranking.systems] for ranking in results.rankings()]
+        [['a', 'c', 'b']]
+        """
         return build_rankings(self.table)
 
     def to_json(self) -> str:

@@ -93,14 +93,6 @@ def test_hostile_names_are_text_and_frames_have_the_rows(found):
     assert len(results.to_frame()) == (12 if found is evaluate_rankings else 15 if found is compute_power else 6)
 
 
-def test_a_ranking_shows_itself_in_a_notebook():
-    from paper_tables import compare_random
-
-    [ranking] = compare_random("abc").rankings()
-    assert "<strong>" in ranking._repr_html_()
-    assert all(f">{ranked.system}<" in ranking._repr_html_() for ranked in ranking.systems)
-
-
 @pytest.mark.slow
 def test_pdflatex_takes_them(tmp_path):
     found = (evaluate_rankings(HOSTILE_NAMES[:6]), compute_power(), compute_independence())
