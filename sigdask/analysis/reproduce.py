@@ -169,7 +169,7 @@ def check_results(path: Path, document: Mapping[str, Any]) -> RecordedResults:
         if n < (n_members or 0):
             raise InputError(
                 f"{n:,} of {n_members:,} comparisons that were adjusted together are left; the file was altered after "
-                "sigdask wrote it: write it again",
+                "sigdask wrote it: use the original, or compute it again",
                 file=path,
             )
     others = {key: value for key, value in document.items() if key != "results"}
@@ -193,7 +193,7 @@ def _check_signature(result: RecordedResult, document: Mapping[str, Any]) -> Non
         if not _are_equal(value, signed[key]):
             raise InputError(
                 f"{key} is {value!r}, but {signed[key]!r} by its signature and counts; the file was altered after "
-                "sigdask wrote it: write it again"
+                "sigdask wrote it: use the original, or compute it again"
             )
 
 

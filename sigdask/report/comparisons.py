@@ -98,8 +98,9 @@ GROUPINGS = {
     ),
     "ranks": Grouping(
         "possible ranks",
-        "possible ranks contradict no significant difference; = not significantly different from the best",
-        lambda r: f"{r.rank_low}–{r.rank_high}{'=' if r.tied_with_best else ''}",
+        "possible ranks are below all significantly better systems and above all significantly worse ones; = not "
+        "significantly different from the best",
+        lambda r: "–".join(dict.fromkeys((str(r.rank_low), str(r.rank_high)))) + "=" * r.tied_with_best,
     ),
 }  # fmt: skip
 """Marks of rankings, by the option `grouping`."""
