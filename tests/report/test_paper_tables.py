@@ -247,7 +247,7 @@ def list_marks(results, grouping):
         if max(ranges[name][1] for name in best_first[:k]) < min(ranges[name][0] for name in best_first[k:])
     ]  # fmt: skip
     clusters = {name: str(1 + sum(start <= k for start in starts)) for k, name in enumerate(best_first)}
-    ranks = {name: f"{low}–{high}{tied[name]}" for name, (low, high) in ranges.items()}
+    ranks = {name: f"{low}" + f"–{high}" * (low < high) + tied[name] for name, (low, high) in ranges.items()}
     return {"clusters": clusters, "tied": tied, "ranks": ranks}[grouping]
 
 
