@@ -78,7 +78,7 @@ def write_page(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[
     table = results.table
     sets = {
         name: Results(table.take(np.flatnonzero(table.test_set.codes == k)), results.seed, results.alpha)
-        for k, name in enumerate(table.test_set.values)
+        for k, name in enumerate(table.test_set.levels)
     }
     render_page({"": Results(table.take(slice(0, 3)), 0, 0.05)}, title="what is loaded once")
     start = time.process_time()

@@ -69,7 +69,7 @@ def format_row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
     apart = {"adjust": "none", "beside": False, "second_run": False, "interval": "none"}
     results = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
     t = results.table
-    methods = Counter(f"{entry[0]} ({entry[1]})" if entry else "none" for entry in t.exact_by.to_list())
+    methods = Counter(f"{entry[0]} ({entry[1]})" if entry else "none" for entry in t.exact_by.tolist())
     differ = f"{t.n_discordant.min():,}–{t.n_discordant.max():,}"
     smallest_p = format_p(float(t.exact_high.min())) if not np.isnan(t.exact_high).all() else "–"
     alarms = int(np.count_nonzero(t.checks["exact value"].verdict == DISAGREES))

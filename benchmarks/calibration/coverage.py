@@ -71,7 +71,7 @@ def measure_coverage(draw: Callable[[Rng, int], DrawnSets], rng: Rng, n_sets: in
         "BCa": is_held(resampled["interval.low"], resampled["interval.high"]),
     }
     low, high = table["interval.low"], table["interval.high"]
-    if (is_tango := table["interval.method"].find(TANGO.__eq__)).any():
+    if (is_tango := table["interval.method"].equals(TANGO)).any():
         covered["Tango"] = is_held(low, high, rows=differ & is_tango)
     if form is MEAN:
         inverted = compare_pairs(counts, interval="inversion", **options).table

@@ -323,7 +323,7 @@ def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | 
         (c.a, c.counts.systems, table.a[row]),
         (c.b, c.counts.systems, table.b[row]),
         (c.metric, [metric.name for metric in c.metrics], table.metric[row]),
-        (c.subset.codes, c.subset.values, subset),
+        (c.subset, c.subsets, subset),
     ]
     if table.test_set[row] != c.counts.name or any(value not in values for _, values, value in keys):
         return None
@@ -458,7 +458,7 @@ class UnitTables:
             pairs = comparisons.pairs.tolist()
             if pair is not None:
                 pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
-            for value, mask in zip(comparisons.subset.values, comparisons.masks, strict=True):
+            for value, mask in zip(comparisons.subsets, comparisons.masks, strict=True):
                 for a, b in pairs:
                     for bound in comparisons.metrics:
                         yield from _iter_scores(comparisons, (a, b), bound, value, mask)

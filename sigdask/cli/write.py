@@ -151,7 +151,7 @@ def build_page(results: ComparisonResults, details: Sequence[ComparisonDetails],
 
     table = results.table
     noun = "metrics" if is_agreement(table) else "systems"
-    title = f"{len({*table.a.to_list(), *table.b.to_list()}):,} {noun}{f' on {name}' if name else ''}"
+    title = f"{len({*table.a.tolist(), *table.b.tolist()}):,} {noun}{f' on {name}' if name else ''}"
     origins = {"seed": str(results.seed), **get_versions()}
     return render_page(
         {name: results},

@@ -10,7 +10,7 @@ Texts of items for display are looked up on demand. No metric uses them.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -172,6 +172,10 @@ class Texts(Sequence[str]):
             return np.asarray(self.levels.equals(other)[self.codes])
         value = other.array if isinstance(other, Texts) else Texts.from_values([other]).array[0]
         return np.from_dlpack(compute.equal(self.array, value).cast(pa.uint8())).astype(np.bool_)
+
+    def find(self, condition: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Return a mask of the texts of an encoded column that meet a condition."""
+        return np.array([condition(level) for level in self.levels], np.bool_)[self.codes]
 
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:

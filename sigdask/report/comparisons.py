@@ -156,7 +156,7 @@ def list_paper_styles(table: Table, digits: int | None, *, percent: bool) -> dic
     A column of scores may be called accuracy and be in per cent: a score above 1 is not a share.
     """
     styles = {}
-    for code, name in enumerate(table.metric.values):
+    for code, name in enumerate(table.metric.levels):
         rows = table.metric.codes == code
         size = float(np.nanmax(np.abs([table.score_a[rows], table.score_b[rows]]), initial=0.0))
         base = re.split(r"[\[:]", name, maxsplit=1)[0].casefold()
@@ -377,7 +377,7 @@ def build_paper_tables(
     PRINT_OPTIONS["layout"].check("layout", layout)
     PRINT_OPTIONS["digits"].check("digits", digits)
     table, styles = results.table, list_paper_styles(results.table, digits, percent=percent)
-    lower = set(table.metric.take(~table.higher_is_better).to_list())
+    lower = set(table.metric[~table.higher_is_better].tolist())
     styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
     is_one = len(np.unique(table.test_set.codes)) == 1
     on_set = f" on {table.test_set[0]}" if is_one and table.test_set[0] else ""
@@ -473,7 +473,7 @@ def _build_score_column(table: Table, design: str, order: Sequence[str], style: 
         marks = dict(zip([s.system for s in ranking.systems], format_groups(ranking), strict=True))
     elif design == BASELINE:
         better = (table.difference > 0) == higher_is_better
-        for name, outcome, is_better in zip(table.a.to_list(), table.outcome.tolist(), better.tolist(), strict=True):
+        for name, outcome, is_better in zip(table.a.tolist(), table.outcome.tolist(), better.tolist(), strict=True):
             marks[name] = ("", BETTER if is_better else WORSE, CONTESTED_MARK, UNDECIDED)[outcome]
     texts, bold = zip(*(cells.get(name, ("", False)) for name in order), strict=True)
     is_marked = design in {"letters", BASELINE}

@@ -25,7 +25,7 @@ from sigdask.report.sentences import (
     find_citations,
     join_phrases,
 )
-from sigdask.results.columns import CodedColumn, Value, pluralize
+from sigdask.results.columns import pluralize
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.ranking import build_rankings, is_agreement
 from sigdask.results.table import list_scorers
@@ -204,14 +204,14 @@ def describe_results(results: ComparisonResults) -> Methods:
 def _iter_test(results: ComparisonResults) -> Iterator[Used]:
     """Yield what was compared, by which test."""
     table, is_meta = results.table, is_agreement(results.table)
-    metrics, units = _list_used(table.metric), _list_used(table.unit)
+    metrics, units = table.metric.levels, table.unit.levels
     names = _join_names(metrics)
     noun = "evaluation metrics" if is_meta else "systems"
     scorers = "; ".join(f"{name}: {signature}" for name, signature in list_scorers(table))
-    sets = _join_names(filter(None, _list_used(table.test_set)))
-    subsets = _join_names(filter(None, _list_used(table["subset.column"])))
+    sets = _join_names(filter(None, table.test_set.levels))
+    subsets = _join_names(filter(None, table["subset.column"].levels))
     texts = {
-        "subject": f"{len({*_list_used(table.a), *_list_used(table.b)})} {noun}",
+        "subject": f"{len({*table.a.levels, *table.b.levels})} {noun}",
         "place": f" on {sets}" if sets else "",
         "metrics": f"their agreement with human scores ({names})" if is_meta else names,
         "scorers": f" ({scorers})" if scorers else "",
@@ -219,7 +219,7 @@ def _iter_test(results: ComparisonResults) -> Iterator[Used]:
         "pairs": f" in {len(table):,} comparisons" if len(table) > 1 else "",
     }
     yield "comparisons", {key: text.replace("[[", "[ [") for key, text in texts.items()}  # no citation
-    versions = filter(None, _list_used(table["origins.version"]))
+    versions = filter(None, table["origins.version"].levels)
     unit = pluralize(units[0] if len(units) == 1 else "unit")
     size = f" ({_format_range(table.n_units.tolist())} {unit})" if len(table) else ""
     shared = {"version": " and ".join(versions) or get_version(), "units": " or ".join(units), "size": size}
@@ -233,8 +233,8 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
     table = results.table
     exact = table.is_exact | (table.n_trials == 0)
     n_exact, counts = int(exact.sum()), np.unique(table.n_trials[~exact]).tolist()
-    sided = _join_names(ALTERNATIVES[alternative].sentence for alternative in _list_used(table.alternative))
-    names = _list_used(table["exact.method"])
+    sided = _join_names(ALTERNATIVES[alternative].sentence for alternative in table.alternative.levels)
+    names = table["exact.method"].levels
     keys = dict.fromkeys(EXACT_METHOD_SOURCES[name] for name in names if name in EXACT_METHOD_SOURCES)
     if n_exact:
         share = f" of {format_count(n_exact, 'comparison')}" if counts else ""
@@ -275,7 +275,7 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
 def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
     """Yield methods of intervals, other tests, and the random numbers of all."""
     table, family = results.table, results.family
-    pairs = zip(table["interval.method"].to_list(), table["interval.n_resamples"].tolist(), strict=True)
+    pairs = zip(table["interval.method"].tolist(), table["interval.n_resamples"].tolist(), strict=True)
     found = [(INTERVAL_METHODS[name], n) for name, n in sorted({*pairs}) if name]
     if found:
         methods = [f"{words.sentence}{f' with {n:,} {words.draws}' if n else ''}" for words, n in found]
@@ -290,17 +290,12 @@ def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
         yield "random numbers", {"seed": results.seed}
 
 
-def _list_used(column: CodedColumn[Value]) -> list[Value]:
-    """Return the values of a coded column that occur in its rows, in the order of their codes."""
-    return [column.values[code] for code in np.unique(column.codes).tolist()]
-
-
 def _list_adjustments(results: ComparisonResults) -> list[tuple[str, int]]:
     """Return each distinct adjustment of p-values with the number of comparisons that it covers."""
     table, family = results.table, results.family
     if not table.has("origins"):
         return [] if family is None else [(family.adjust, family.n_comparisons)]
-    pairs = zip(table["origins.adjust"].to_list(), table["origins.members"].to_list(), strict=True)
+    pairs = zip(table["origins.adjust"].tolist(), table["origins.members"].tolist(), strict=True)
     return [(adjust, int(n)) for adjust, n in dict.fromkeys(pairs) if adjust]
 
 

@@ -155,7 +155,7 @@ class Results(ComparisonResults):
                 f"title = {title!r}: to_html returns the page as text", remedy=f"write({title!r}) writes it"
             )
         sets = self.table.test_set
-        parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.values)}
+        parts = {name: self.table.take(np.flatnonzero(sets.codes == code)) for code, name in enumerate(sets.levels)}
         results = {name: replace(self, table=part) for name, part in parts.items() if len(part)}
         from sigdask.report.page import render_page
 

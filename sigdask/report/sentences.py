@@ -487,7 +487,7 @@ def describe_checks(table: Table) -> str:
     good, bad = [], []
     for name in table.list_keys("checks"):
         check = CHECK_NAMES.get(name, name)
-        n_good, n_bad = (table[f"checks.{name}.verdict"].to_list().count(word) for word in (AGREES, DISAGREES))
+        n_good, n_bad = (table[f"checks.{name}.verdict"].tolist().count(word) for word in (AGREES, DISAGREES))
         bad += [f"{check} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
         good += [check] if n_good else []
     if bad:
@@ -642,7 +642,7 @@ def _describe_several(groups: _Groups, rows: NDArray[np.int64], where: str) -> s
 
 def _describe_joint(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on the comparisons over all test sets or subsets, for each metric."""
-    lower = set(results.table.metric.take(~results.table.higher_is_better).to_list())
+    lower = set(results.table.metric[~results.table.higher_is_better].tolist())
     for metric in dict.fromkeys(v.metric for v in results.together):
         verdicts = [v for v in results.together if v.metric == metric]
         p = [v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts]
@@ -671,7 +671,7 @@ def judge_joint(v: ResultAcrossSets, alpha: float) -> int:
 
 def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:
     """Return the results over all sets with the better system as A, as `turn_to_better` does."""
-    lower = {*results.table.metric.take(~results.table.higher_is_better).to_list()}
+    lower = {*results.table.metric[~results.table.higher_is_better].tolist()}
     if _have_baseline(results.together) or results[0].alternative != "two-sided":
         return results.together
     return [_turn_joint(v) if (v.difference < 0) != (v.metric in lower) else v for v in results.together]

@@ -64,7 +64,7 @@ class Standings:
         higher = table.higher_is_better
         self.ahead = np.asarray(table.difference * np.where(higher, 1.0, -1.0))
         self.outcome = table.outcome
-        self.is_two_sided = bool(table.alternative.find(lambda side: side == "two-sided").all())
+        self.is_two_sided = bool(table.alternative.equals("two-sided").all())
 
     @cached_property
     def members(self) -> tuple[Integers, Integers]:

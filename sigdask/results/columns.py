@@ -1,4 +1,4 @@
-"""Columns of results: texts as codes, the type of each, records as columns and back, and faults of records.
+"""Columns of results: the type of each, records as columns and back, and faults of records.
 
 `schema.json` declares each field once: its name, its type and its meaning. A column of a table of results is named by
 the path of its values in the JSON of a result, such as `interval.low`, `p_interval.0` or `checks.sign test.p_value`.
@@ -8,105 +8,60 @@ the path of its values in the JSON of a result, such as `interval.low`, `p_inter
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.fields import Bools, Integers
+from sigdask.counts.texts import Texts
+from sigdask.counts.texts import join_columns as join_texts
 
-Value = TypeVar("Value", bound=Hashable)
 Rows = slice | Integers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CodedColumn(Generic[Value]):
-    """A column with few distinct values, such as names, units or metrics: a dictionary array of Arrow.
-
-    Attributes
-    ----------
-    codes : int32 array, shape (n,)
-        The place of each row's value.
-    values : tuple
-        The values.
-    """
-
-    codes: NDArray[np.int32]
-    values: tuple[Value, ...]
-
-    @staticmethod
-    def from_values(values: Iterable[Value]) -> CodedColumn[Value]:
-        """Build a column from each row's value, with distinct values in order of appearance."""
-        codes_by_value: dict[Value, int] = {}
-        codes = np.array([codes_by_value.setdefault(value, len(codes_by_value)) for value in values], np.int32)
-        return CodedColumn(codes, tuple(codes_by_value))
-
-    @staticmethod
-    def from_constant(value: Value, n: int) -> CodedColumn[Value]:
-        """Build a column with one value in all rows; its codes are read-only and take no memory."""
-        return CodedColumn(np.broadcast_to(np.int32(0), n), (value,))
-
-    @staticmethod
-    def join(columns: Sequence[CodedColumn[Value]]) -> CodedColumn[Value]:
-        """Return the values of several columns one after the other."""
-        codes_by_value: dict[Value, int] = {}
-        codes = [
-            np.array([codes_by_value.setdefault(v, len(codes_by_value)) for v in column.values], np.int32)[column.codes]
-            for column in columns
-        ]
-        return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, row: int) -> Value:
-        return self.values[int(self.codes[row])]
-
-    def to_list(self) -> list[Value]:
-        """Return the value of each row."""
-        return [self.values[code] for code in self.codes.tolist()]
-
-    def take(self, rows: Rows | Bools) -> CodedColumn[Value]:
-        """Return the column of some rows."""
-        return CodedColumn(self.codes[rows], self.values)
-
-    def map(self, convert: Callable[[Value], Any]) -> CodedColumn[Any]:
-        """Return the column with each distinct value converted."""
-        return CodedColumn.join([CodedColumn(self.codes, tuple(map(convert, self.values)))])
-
-    def fill(self, rows: Bools, value: Value) -> CodedColumn[Value]:
-        """Return the column with one value in some rows."""
-        codes = np.where(rows, len(self.values), self.codes).astype(np.int32)
-        return CodedColumn.join([CodedColumn(codes, (*self.values, value))])
-
-    def find(self, condition: Callable[[Value], bool]) -> Bools:
-        """Return whether a condition holds for the value of each row."""
-        return np.array([condition(value) for value in self.values], np.bool_)[self.codes]
-
-
-Column = NDArray[Any] | CodedColumn[Any]
+Column = NDArray[Any] | Texts
 
 
 Columns = dict[str, Any]
-"""Columns of equal length, arrays or coded, by their paths in the JSON of results."""
+"""Columns of equal length, arrays or encoded texts, by their paths in the JSON of results."""
+
+
+def encode(texts: Iterable[str], codes: ArrayLike | None = None) -> Texts:
+    """Return a column of texts, or of the text at each of some places; few are distinct, such as names or reasons.
+
+    Half surrogate pairs in names, which Arrow does not hold, are escaped.
+    """
+    places: dict[str, int] = {}
+    rows = np.array([places.setdefault(text, len(places)) for text in texts], np.int64)
+    distinct = Texts.from_values(text.encode("utf-8", "backslashreplace").decode() for text in places)
+    return distinct[rows if codes is None else rows[np.asarray(codes, np.int64)]].encode()
+
+
+def repeat(text: str, n: int) -> Texts:
+    """Return a column with one text in all rows."""
+    return encode([text], np.zeros(n, np.int64))
+
+
+def fill(column: Texts, rows: Bools, text: str) -> Texts:
+    """Return a column with one text in some rows."""
+    return encode([*column.levels, text], np.where(rows, len(column.levels), column.codes))
 
 
 def take_rows(columns: Columns, rows: Rows) -> Columns:
     """Return some rows of all columns."""
-    return {
-        path: column.take(rows) if isinstance(column, CodedColumn) else column[rows] for path, column in columns.items()
-    }
+    return {path: column[rows] for path, column in columns.items()}
 
 
 def join_columns(groups: Sequence[Columns]) -> Columns:
     """Return the rows of several groups that have the same columns, one after the other; none without groups."""
     columns = {path: [group[path] for group in groups] for path in (groups[0] if groups else ())}
     return {
-        path: CodedColumn.join(parts) if isinstance(parts[0], CodedColumn) else np.concatenate(parts)
+        path: join_texts(parts) if isinstance(parts[0], Texts) else np.concatenate(parts)
         for path, parts in columns.items()
     }
 
@@ -230,7 +185,7 @@ def build_column(kind: str, values: Sequence[Any]) -> Column:
     """Return a column of a JSON type from values, in which None stands for none."""
     empty = EMPTY_VALUES[kind]
     filled = [empty if value is None else value for value in values]
-    return CodedColumn.from_values(filled) if kind == "string" else np.array(filled, DTYPES[kind])
+    return encode(filled) if kind == "string" else np.array(filled, DTYPES[kind])
 
 
 ENDS: Mapping[str | int, float] = {0: -np.inf, 1: np.inf, "low": -np.inf, "high": np.inf}

@@ -294,7 +294,7 @@ class ComparisonResults(Sequence[Result]):
         return build_frame_from_data(pa.concat_tables([UNIT_SCHEMA.empty_table(), *units.iter_scores((a, b))]), library)
 
     def _check_systems(self, *names: str) -> None:
-        known = [*dict.fromkeys([*self.table.a.to_list(), *self.table.b.to_list()])]
+        known = [*dict.fromkeys([*self.table.a.tolist(), *self.table.b.tolist()])]
         for name in names:
             if name not in known:
                 systems = f"; systems: {format_list([*map(repr, known)]) or 'none'}"

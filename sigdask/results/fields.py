@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sigdask.counts.fields import Bools, Floats
+from sigdask.counts.texts import Texts
 from sigdask.interface import spell
 from sigdask.metrics.regression import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import INDEPENDENT_TESTS, Option
@@ -25,10 +26,10 @@ from sigdask.results.columns import (
     NORMAL,
     PERCENTILE,
     UNADJUSTED,
-    CodedColumn,
     Columns,
     Schema,
     build_column,
+    encode,
     flatten,
     format_deciding,
     get_frame_columns,
@@ -123,8 +124,8 @@ def describe_checks(table: Table, name: str) -> list[str]:
         Name of the check.
     """
     if f"checks.{name}.detail" in table.paths:
-        return list(table[f"checks.{name}.detail"].to_list())
-    texts: list[str] = table[f"checks.{name}.why"].to_list()
+        return list(table[f"checks.{name}.detail"].tolist())
+    texts: list[str] = table[f"checks.{name}.why"].tolist()
     rows = np.flatnonzero(table[f"checks.{name}.verdict"].find((AGREES, DISAGREES).__contains__))
     describe: Callable[..., str]
     if name == SECOND_RUN:
@@ -142,8 +143,8 @@ def describe_checks(table: Table, name: str) -> list[str]:
 def build_notes(table: Table) -> dict[int, tuple[Note, ...]]:
     """Return the notes of each row that has any, in the order in which they are shown."""
     if "kept_notes" in table.paths:
-        texts = table["kept_notes"].map(lambda text: tuple(map(read_note, json.loads(text))))
-        return {row: notes for row, notes in enumerate(texts.to_list()) if notes}
+        texts = enumerate(table["kept_notes"].tolist())
+        return {row: tuple(map(read_note, json.loads(text))) for row, text in texts if text != "[]"}
     notes_by_row: dict[int, list[Note]] = {}
     for iter_notes in (_note_counts, _note_undefined, _note_undecided, _note_deciding_units, iter_interval_notes):
         for row, note in iter_notes(table):
@@ -251,7 +252,7 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
             rows = list(zip(*(collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])), strict=True))
             return [None if row[0] is None or np.isnan(row[0]) else row for row in rows] if is_nullable else rows
         if kind != "object":
-            rows = table[path].to_list() if kind == "string" else table[path].tolist()
+            rows = table[path].tolist()
             return [value or None for value in rows] if is_nullable and kind != "number" else rows
         if is_nullable and not table.has(path):
             return [None] * n
@@ -297,14 +298,14 @@ def _iter_entries(table: Table, keys: Mapping[str, Sequence[str]]) -> Iterator[t
     for name in keys["checks"]:
         yield f"checks.{name}.detail", describe_checks(table, name)
     codes = np.where(table.is_contested, 2, ~np.isnan(table["equal_scores.p_value"]))
-    reasons = zip(table["equal_scores.why"].to_list(), table["equal_scores.cause"].to_list(), strict=True)
+    reasons = zip(table["equal_scores.why"].tolist(), table["equal_scores.cause"].tolist(), strict=True)
     yield f"checks.{EQUAL_SCORES}.verdict", _pick((NOT_APPLICABLE, AGREES, "contested"), codes)
     yield f"checks.{EQUAL_SCORES}.detail", [why or cause for why, cause in reasons]
     for name in ("p_value", "p_adjusted"):
         yield f"checks.{EQUAL_SCORES}.{name}", table[f"equal_scores.{name}"].tolist()
     for name in keys["tests"]:
         yield f"tests.{name}.assumes_independence", [name in INDEPENDENT_TESTS] * n
-        details = zip(table[f"tests.{name}.detail"].to_list(), table[f"tests.{name}.n_dropped"].tolist(), strict=True)
+        details = zip(table[f"tests.{name}.detail"].tolist(), table[f"tests.{name}.n_dropped"].tolist(), strict=True)
         yield f"tests.{name}.detail", [text.replace("{dropped}", f"{n:,}") for text, n in details]
     for group, names in keys.items():
         for key in names:
@@ -380,9 +381,9 @@ def _read_origins(columns: Columns) -> Columns:
     """Return what the signatures of results say of their families and versions, as columns."""
     if (texts := columns.get("test_signature")) is None:
         return {}
-    signatures = [vars(Signature.parse(text)) if text else {} for text in texts.values]
+    signatures = [vars(Signature.parse(text)) if text else {} for text in texts.levels]
     values = {name: tuple(str(s.get(name) or "") for s in signatures) for name in ("adjust", "members", "version")}
-    return {f"origins.{name}": CodedColumn.join([CodedColumn(texts.codes, values[name])]) for name in values}
+    return {f"origins.{name}": encode(values[name], texts.codes) for name in values}
 
 
 FIRST_COLUMNS = (
@@ -401,7 +402,7 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
     tests : sequence of str, optional
         The classical tests whose statistic and p-value have columns; by default those that were requested.
     """
-    subsets = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
+    subsets = zip(table["subset.column"].tolist(), table["subset.value"].tolist(), strict=True)
     derived = _derive_columns(table) | {"subset.value": [value if column else None for column, value in subsets]}
     data = {}
     for name, path in get_frame_columns().items():
@@ -417,7 +418,7 @@ ARROW_TYPES = {"number": pa.float64(), "integer": pa.int64(), "boolean": pa.bool
 
 def _to_nullable(path: str, values: Any) -> pa.Array:
     """Return the values of a column, with null for NaN and for a scorer's signature or an interval that is missing."""
-    values = values.to_list() if isinstance(values, CodedColumn) else values
+    values = values.tolist() if isinstance(values, Texts) else values
     if path in {"signature", "interval.method"}:
         values = [value or None for value in values]
     return pa.array(values, ARROW_TYPES[get_type(path)], from_pandas=True)
@@ -426,5 +427,5 @@ def _to_nullable(path: str, values: Any) -> pa.Array:
 def _list_disagreements(table: Table) -> list[str]:
     """Return for each row the names of the checks that disagree."""
     verdicts = {name: table[f"checks.{name}.verdict"] for name in table.list_keys("checks")}
-    disagrees = {name: verdict.find(DISAGREES.__eq__).tolist() for name, verdict in verdicts.items()}
+    disagrees = {name: verdict.equals(DISAGREES).tolist() for name, verdict in verdicts.items()}
     return [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]

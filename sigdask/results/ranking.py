@@ -83,17 +83,17 @@ def group_rows(table: Table) -> Iterator[Integers]:
 
 def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
     """Return the names of all systems, and for each row the indices of its A and B in them."""
-    names = list(dict.fromkeys((*table.a.values, *table.b.values)))
+    names = list(dict.fromkeys((*table.a.levels, *table.b.levels)))
     positions = {name: k for k, name in enumerate(names)}
     a, b = (
-        np.array([positions[name] for name in column.values], np.int64)[column.codes] for column in (table.a, table.b)
+        np.array([positions[name] for name in column.levels], np.int64)[column.codes] for column in (table.a, table.b)
     )
     return names, a, b
 
 
 def is_ranked(table: Table) -> bool:
     """Return whether a table holds comparisons of all pairs of three or more systems, in either direction."""
-    sides = {table.alternative.values[code] for code in np.unique(table.alternative.codes).tolist()}
+    sides = {*table.alternative.levels}
     is_better_first = sides == {"greater"} and is_agreement(table) and bool((table.difference >= 0).all())
     if sides != {"two-sided"} and not is_better_first:
         return False
@@ -105,7 +105,7 @@ def is_ranked(table: Table) -> bool:
 
 def is_agreement(table: Table) -> bool:
     """Return whether all comparisons are of metrics by their agreement with people."""
-    return all(table.metric.values[k].startswith(PREFIX) for k in np.unique(table.metric.codes).tolist())
+    return all(metric.startswith(PREFIX) for metric in table.metric.levels)
 
 
 def collect_scores(table: Table) -> tuple[list[str], Floats, Integers, Integers]:

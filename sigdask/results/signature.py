@@ -22,7 +22,7 @@ from sigdask.errors import InputError
 from sigdask.options import OPTIONS
 from sigdask.randomization.panels.digests import format_hash, hash_content
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.columns import CodedColumn
+from sigdask.results.columns import encode
 from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
 
@@ -149,13 +149,13 @@ def _split_pairs(text: str) -> dict[str, str]:
 def format_signatures(table: Table) -> list[str | None]:
     """Return the signature of each row, as it was read if the results were; None for rows without digests."""
     if "test_signature" in table.paths:
-        return [text or None for text in table.test_signature.to_list()]
+        return [text or None for text in table.test_signature.tolist()]
     if not table.has("origins"):
         return [None] * len(table)
-    names = (table[path].to_list() for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY)))
+    names = (table[path].tolist() for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY)))
     numbers = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
     settings = map(_format_settings, *names, *(column.tolist() for column in numbers))
-    data = (table[f"origins.{name}"].to_list() for name in ("units", "data_a", "data_b", "version"))
+    data = (table[f"origins.{name}"].tolist() for name in ("units", "data_a", "data_b", "version"))
     return [
         f"{tested}|data:{units}.{a}.{b}|v:{version}" if units else None
         for tested, units, a, b, version in zip(settings, *data, strict=True)
@@ -228,5 +228,5 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
         codes[rows] = len(texts)
         members = sorted(str(signatures[row]).rpartition("|")[0] for row in rows.tolist())  # without the version
         texts.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, *members)))))
-    columns = (CodedColumn.join([CodedColumn(codes, values)]) for values in zip(*texts, strict=True))
+    columns = (encode(values, codes) for values in zip(*texts, strict=True))
     return table.replace(**dict(zip(("origins.adjust", "origins.members", "origins.family"), columns, strict=True)))

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import find_distinct, number_rows
+from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.counts.texts import Texts
 from sigdask.options import Grouping
 from sigdask.results.columns import (
     EMPTY_VALUES,
     KEYED,
-    CodedColumn,
     Column,
     Rows,
     get_type,
+    repeat,
 )
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
@@ -42,7 +42,7 @@ CONTESTED = 2
 class Table:
     """Results of comparisons, a row for each. Columns are named by their paths in the JSON of results.
 
-    `table["interval.low"]` is a column: an array of shape (n,), or for texts a `CodedColumn`. Those whose path is a
+    `table["interval.low"]` is a column: an array of shape (n,), or for texts an encoded `Texts`. Those whose path is a
     single name are attributes too, such as `table.p_value`. A column that the table lacks has no value in any row: NaN,
     0, false or "".
 
@@ -116,19 +116,14 @@ class Table:
             raise KeyError(path)
         if path not in self.paths:
             empty = EMPTY_VALUES[kind]
-            return CodedColumn.from_constant("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
-        column = self.data[path]
+            return repeat("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
         if kind == "string":
-            array = column.combine_chunks()
-            n = len(array.dictionary)
-            used, codes = find_distinct(_unwrap(array.indices, n))
-            texts = array.dictionary.take(_wrap(used[used < n])).to_pylist()
-            return CodedColumn.join([CodedColumn(codes.astype(np.int32), (*texts, *[""] * int((used == n).any())))])
-        return _unwrap(column.combine_chunks(), EMPTY_VALUES[kind])
+            return Texts.from_arrow(self.data[path]).encode()
+        return _unwrap(self.data[path].combine_chunks(), EMPTY_VALUES[kind])
 
     def find_pair(self, a: str, b: str) -> list[int]:
         """Return the rows that compare two systems, in either order."""
-        is_pair = self.a.find(a.__eq__) & self.b.find(b.__eq__) | self.a.find(b.__eq__) & self.b.find(a.__eq__)
+        is_pair = self.a.equals(a) & self.b.equals(b) | self.a.equals(b) & self.b.equals(a)
         return np.flatnonzero(is_pair).tolist()
 
     def take(self, rows: Rows) -> Table:
@@ -163,7 +158,7 @@ class Table:
     @property
     def is_exact(self) -> Bools:
         """Whether each row's p is exact."""
-        return self["method"].find("exact".__eq__)  # type: ignore[no-any-return]
+        return self["method"].equals("exact")  # type: ignore[no-any-return]
 
     @property
     def is_enumerated(self) -> Bools:
@@ -200,7 +195,7 @@ class Table:
         """Whether any check of each row disagrees with its p."""
         disagreement = np.zeros(len(self), np.bool_)
         for name in self.list_keys("checks"):
-            disagreement |= self[f"checks.{name}.verdict"].find(DISAGREES.__eq__)
+            disagreement |= self[f"checks.{name}.verdict"].equals(DISAGREES)
         return disagreement
 
 
@@ -213,19 +208,18 @@ def _build_arrays(columns: Mapping[str, Column]) -> dict[str, pa.Array]:
 
 def has_values(column: Column) -> bool:
     """Return whether a column is not empty."""
-    if isinstance(column, CodedColumn):
-        return any(column.values)
+    if isinstance(column, Texts):
+        return any(column.levels)
     if column.strides == (0,):
         column = column[:1]  # all values are this one
     return bool((~np.isnan(column)).any() if column.dtype.kind == "f" else column.any())
 
 
 def to_arrow(column: Column | pa.Array) -> pa.Array:
-    """Return a column as an array of Arrow; half surrogate pairs in names, which Arrow does not hold, are escaped."""
-    if not isinstance(column, CodedColumn):
+    """Return a column as an array of Arrow."""
+    if not isinstance(column, Texts):
         return _wrap(column) if isinstance(column, np.ndarray) else column
-    texts = [text.encode("utf-8", "backslashreplace").decode() for text in column.values]
-    return pa.DictionaryArray.from_arrays(_wrap(column.codes), Texts.from_values(texts).array.cast(pa.string()))
+    return pa.DictionaryArray.from_arrays(column.array.indices, column.levels.array.cast(pa.string()))
 
 
 def _wrap(values: NDArray[Any]) -> pa.Array:
@@ -250,5 +244,5 @@ def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
 
 def list_scorers(table: Table) -> list[tuple[str, str]]:
     """Return the name of each metric that a library scores, with the library's signature."""
-    pairs = dict.fromkeys(zip(table.metric.to_list(), table.signature.to_list(), strict=True))
+    pairs = dict.fromkeys(zip(table.metric.tolist(), table.signature.tolist(), strict=True))
     return [(metric, signature) for metric, signature in pairs if signature]

@@ -18,7 +18,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report import latex, markdown
 from sigdask.report.comparisons import build_ranking_table
-from sigdask.results.columns import CodedColumn
+from sigdask.results.columns import repeat
 
 
 def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():
@@ -47,7 +47,7 @@ def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
 
 def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
     results = compare_random("abc", baseline="a", step=0.2, adjust="none")
-    metric = CodedColumn.from_constant("TER", len(results))
+    metric = repeat("TER", len(results))
     table = results.table.replace(metric=metric, higher_is_better=np.zeros(len(results), np.bool_))
     [[header, *rows]] = parse_tables(replace(results, table=table).to_markdown())
     assert header[1][0] == "TER ↓"
@@ -209,7 +209,7 @@ def test_decimals_are_those_that_the_field_prints():
     for name, scale in (("BLEU", 50.0), ("BLEU", 1.0), ("chrF++", 50.0), ("nDCG@10", 1.0), ("accuracy", 1.0)):
         table = results.table
         scaled = {column: scale * getattr(table, column) for column in ("score_a", "score_b", "difference")}
-        metric = CodedColumn.from_constant(name, len(table))
+        metric = repeat(name, len(table))
         [[header, row, *_]] = parse_tables(replace(results, table=table.replace(metric=metric, **scaled)).to_markdown())
         cells[name, scale] = header[1][0], len(row[1][0].split()[0].partition(".")[2])
     assert cells == {

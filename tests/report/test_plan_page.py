@@ -114,7 +114,7 @@ def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
     [store] = folder.glob("*.sqlite")
     latest = build_report(folder).run
     _, nights = read_nights(str(store), latest, table, 9)
-    with_z = np.array(["z" in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
+    with_z = np.array(["z" in pair for pair in zip(table.a.tolist(), table.b.tolist(), strict=True)])
     assert np.isnan(nights["score_a"][with_z]).tolist() == [[True, False, True, True]] * 3
     assert not np.isnan(nights["score_a"][~with_z]).any()
     numbers, last_nights = read_nights(str(store), latest, table, 2)

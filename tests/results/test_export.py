@@ -18,7 +18,7 @@ from sigdask.report.page import render_page
 from sigdask.report.presentable import Results
 from sigdask.report.screen import render
 from sigdask.results import export
-from sigdask.results.columns import CodedColumn
+from sigdask.results.columns import encode
 
 
 def compare_systems(names="abcd", **options):
@@ -31,7 +31,7 @@ def repeat_rows(results, n):
     """Repeat the same rows under other names."""
     table = results.table.take(np.arange(n) % len(results))
     names = tuple(f"s{k}" for k in range(n))
-    return replace(results, table=table.replace(a=CodedColumn(np.arange(n, dtype=np.int32), names)))
+    return replace(results, table=table.replace(a=encode(names)))
 
 
 @pytest.fixture(autouse=True)

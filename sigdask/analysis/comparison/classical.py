@@ -30,7 +30,7 @@ from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios, compute_gradients
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.resampling import compute_binary_size
-from sigdask.results.columns import CodedColumn, Columns, join_columns, take_rows
+from sigdask.results.columns import Columns, encode, join_columns, repeat, take_rows
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
     compute_correlations,
@@ -145,7 +145,7 @@ class MatchedComparisons:
     @cached_property
     def items(self) -> Integers:
         """Indices of the items that all these systems have, shape (n_items,)."""
-        mask = self.comparisons.masks[int(self.comparisons.subset.codes[self.rows[0]])]
+        mask = self.comparisons.masks[int(self.comparisons.subset[self.rows[0]])]
         return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.metric.held))
 
     def iter_ratios(self) -> Iterator[tuple[Floats, Floats]]:
@@ -205,7 +205,7 @@ class MatchedComparisons:
 
 def iter_matched(comparisons: Comparisons) -> Iterator[MatchedComparisons]:
     """Yield the comparisons of a test set in groups that share panel, metric and items."""
-    for rows in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
+    for rows in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset)):
         yield MatchedComparisons(comparisons, rows)
 
 
@@ -245,9 +245,9 @@ def student_t(differences: UnitDifferences, alternative: str) -> Columns:
     squares = ((d - mean[:, None]) ** 2).sum(axis=1) + (n - d.shape[1]) * mean**2
     t, p = compute_t(total, np.maximum(squares, 0), n, n - 1, alternative, min_deviation=differences.step)
     words = FREEDOM + differences.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
-    codes = np.select([n < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
+    codes = np.select([n < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1)
     n = np.where(np.isnan(p), 0, n)
-    return build_test(t, p, n, np.zeros_like(n), CodedColumn(codes, words))
+    return build_test(t, p, n, np.zeros_like(n), encode(words, codes))
 
 
 def count_signs(differences: UnitDifferences, alternative: str) -> Columns:
@@ -256,7 +256,7 @@ def count_signs(differences: UnitDifferences, alternative: str) -> Columns:
     n = wins + losses
     words = f"exact; {{dropped}} without a difference dropped{differences.unit_text}"
     p = sign_test(wins, losses, alternative)
-    return build_test(wins.astype(np.float64), p, n, differences.n_units - n, CodedColumn.from_constant(words, len(n)))
+    return build_test(wins.astype(np.float64), p, n, differences.n_units - n, repeat(words, len(n)))
 
 
 def rank_differences(differences: UnitDifferences, alternative: str) -> Columns:
@@ -270,12 +270,10 @@ def rank_differences(differences: UnitDifferences, alternative: str) -> Columns:
     )
     codes = (ranks.n > most).astype(np.int32)
     n_dropped = differences.n_units - ranks.n
-    return build_test(ranks.statistic, ranks.p_value, ranks.n, n_dropped, CodedColumn(codes, words))
+    return build_test(ranks.statistic, ranks.p_value, ranks.n, n_dropped, encode(words, codes))
 
 
-def build_test(
-    statistic: Floats, p_value: Floats, n: Integers, n_dropped: Integers, detail: CodedColumn[str]
-) -> Columns:
+def build_test(statistic: Floats, p_value: Floats, n: Integers, n_dropped: Integers, detail: Texts) -> Columns:
     """Return the columns of one classical test.
 
     Parameters
@@ -285,7 +283,7 @@ def build_test(
     n, n_dropped : int64 array, shape (n_comparisons,)
         Number of observations, of both samples if there are two (0 if the test does not apply), and of units without a
         difference, which are dropped.
-    detail : CodedColumn of str
+    detail : Texts
         How it was computed, or why it does not fit the score, with "{dropped}" for `n_dropped`.
     """
     return {"statistic": statistic, "p_value": p_value, "n": n, "n_dropped": n_dropped, "detail": detail}
@@ -318,10 +316,10 @@ def two_sample_t(matched: MatchedComparisons, alternative: str) -> Columns:
     squares = ((above - totals / below.sum(axis=0) * below) ** 2).sum(axis=0)
     total, square = totals[a] - totals[b], squares[a] + squares[b]
     statistic, p = compute_t(total, square, n_units, n_units - 1, alternative, samples=2)
-    codes = np.isnan(statistic).astype(np.int32)
+    codes = np.isnan(statistic)
     n = np.where(np.isnan(p), 0, 2 * n_units)
     words = SAMPLES_FREEDOM + matched.unit_text, NO_SPREAD
-    return build_test(statistic, p, n, np.zeros_like(n), CodedColumn(codes, words))
+    return build_test(statistic, p, n, np.zeros_like(n), encode(words, codes))
 
 
 def compare_shares(matched: MatchedComparisons, alternative: str) -> Columns:
@@ -331,7 +329,7 @@ def compare_shares(matched: MatchedComparisons, alternative: str) -> Columns:
     all_right, all_items = n_right[a] + n_right[b], n_items[a] + n_items[b]
     smaller = np.minimum(n_items[a], n_items[b])
     expected = smaller * np.minimum(all_right, all_items - all_right) / np.maximum(all_items, 1)
-    codes = np.select([np.isnan(p), np.isnan(z), expected < FEWEST], [3, 2, 1], 0).astype(np.int32)
+    codes = np.select([np.isnan(p), np.isnan(z), expected < FEWEST], [3, 2, 1], 0)
     n = np.where(np.isnan(p), 0, all_items).astype(np.int64)
     words = (
         SHARES,
@@ -339,7 +337,7 @@ def compare_shares(matched: MatchedComparisons, alternative: str) -> Columns:
         ALL_ALIKE,
         NO_ITEMS,
     )
-    return build_test(z, p, n, np.zeros_like(n), CodedColumn(codes, words))
+    return build_test(z, p, n, np.zeros_like(n), encode(words, codes))
 
 
 INDEPENDENT = {"two-sample-t": two_sample_t, "binomial": compare_shares}
@@ -393,7 +391,7 @@ def _mask_unfit(group: MatchedComparisons, result: Columns) -> Columns:
 def build_misfit(reason: str, n: int) -> Columns:
     """Return the column of a test that does not fit any of `n` comparisons: NaN, with the reason."""
     nans, zeros = np.full(n, np.nan), np.zeros(n, np.int64)
-    return build_test(nans, nans, zeros, zeros, CodedColumn.from_constant(reason, n))
+    return build_test(nans, nans, zeros, zeros, repeat(reason, n))
 
 
 MAX_UNIT_SUMS, MAX_PAIRS = 2**24, 2**12

@@ -39,7 +39,7 @@ from sigdask.randomization.panels.scored_sums import compute_skewness
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import CodedColumn, Columns
+from sigdask.results.columns import Columns, encode
 from sigdask.results.record import NamedValues, build_named
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, compute_bound, enforce_step_down
@@ -130,13 +130,13 @@ class EqualScoreTest:
             "equal_scores.p_value": p_value,
             "equal_scores.p_adjusted": p_adjusted,
             "equal_scores.n_resamples": n_resamples,
-            "equal_scores.why": CodedColumn(reason.astype(np.int32), REASONS),
+            "equal_scores.why": encode(REASONS, reason),
         }
 
     def compute_records(self, tallies: Tallies) -> list[NamedValues]:
         """Return the test of each comparison as a record."""
         p_value, p_adjusted, n_resamples, why = self.compute_columns(tallies).values()
-        columns = p_value.tolist(), p_adjusted.tolist(), n_resamples.tolist(), why.to_list()
+        columns = p_value.tolist(), p_adjusted.tolist(), n_resamples.tolist(), why.tolist()
         names = ("p_value", "p_adjusted", "n_resamples", "why")
         return [build_named(dict(zip(names, row, strict=True), cause="")) for row in zip(*columns, strict=True)]
 
@@ -212,7 +212,7 @@ def explain_contested(table: Table, set_comparisons: Sequence[Comparisons]) -> T
             n_deciding[table_rows], reverses[table_rows] = deciding
         start += len(comparisons)
     deciding_columns: Columns = {"deciding.n_deciding": n_deciding, "deciding.reverses": reverses}
-    return table.replace(**deciding_columns, **{"equal_scores.cause": CodedColumn.from_values(cause.tolist())})
+    return table.replace(**deciding_columns, **{"equal_scores.cause": encode(cause.tolist())})
 
 
 def _is_unequal(panel: Panel, metric: int, pairs: Integers) -> Bools:
@@ -227,7 +227,7 @@ def _is_unequal(panel: Panel, metric: int, pairs: Integers) -> Bools:
 
 def _extract_verdicts(table: Table) -> ComparisonVerdicts:
     """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the tested side."""
-    side = np.array([SIDES[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
+    side = np.array([SIDES[value] for value in table.alternative.levels], np.int8)[table.alternative.codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, table.p_value / table.p_adjusted)
     return ComparisonVerdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)

@@ -16,6 +16,7 @@ import numpy as np
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
 from sigdask.metrics.forms import Ratios
@@ -24,7 +25,7 @@ from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import CodedColumn
+from sigdask.results.columns import encode
 from sigdask.statistics import exact
 from sigdask.statistics.classical import EXACT_UP_TO, sign_test
 from sigdask.statistics.exact import (
@@ -71,8 +72,8 @@ ExactMethod = tuple[str, str]
 GUARANTEED = ("exact", "certified")
 """Guarantees with which an exact value counts as p."""
 
-METHODS: tuple[ExactMethod | None, ...] = (
-    None, ("enumeration", "exact"), ("binomial", "exact"), ("binomial", "certified"),
+METHODS: tuple[ExactMethod, ...] = (
+    ("", ""), ("enumeration", "exact"), ("binomial", "exact"), ("binomial", "certified"),
 )  # fmt: skip
 """Methods that need no job of their own, with their guarantees."""
 
@@ -85,18 +86,19 @@ class ExactValues:
     ----------
     low, high : float64
         NaN if unknown.
-    by : CodedColumn of (str, str) or None
-        Method and guarantee.
+    method, guarantee : Texts
+        How each is known, as in `Exact`; empty if unknown.
     """
 
     low: Floats
     high: Floats
-    by: CodedColumn[ExactMethod | None]
+    method: Texts
+    guarantee: Texts
 
     @property
     def is_p(self) -> Bools:
         """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
-        is_guaranteed = self.by.find(lambda method: method is not None and method[1] in GUARANTEED)
+        is_guaranteed = self.guarantee.find(GUARANTEED.__contains__)
         is_close = (self.high - self.low < CLOSE_SHARE * self.high) | (self.high == self.low)
         return np.asarray(is_guaranteed & is_close)
 
@@ -124,7 +126,7 @@ def read_exact_values(
     [0.03515625, nan]
     """
     low, high, codes = shares.copy(), shares.copy(), (~np.isnan(shares)).astype(np.int32)
-    values: dict[ExactMethod | None, int] = {method: k for k, method in enumerate(METHODS)}
+    values: dict[ExactMethod, int] = {method: k for k, method in enumerate(METHODS)}
     for part in cells:
         panel = part.job.panel
         assert isinstance(panel, ExactPanel)
@@ -143,7 +145,8 @@ def read_exact_values(
         wins, losses = signs[rows[0]].tolist()
         ends = low[rows], high[rows] = compute_limits(wins, losses, tail)
         codes[rows] = METHODS.index(("binomial", "exact" if ends[0] == ends[1] else "certified"))
-    return ExactValues(low, high, CodedColumn(codes, tuple(values)))
+    methods, guarantees = zip(*values, strict=True)
+    return ExactValues(low, high, encode(methods, codes), encode(guarantees, codes))
 
 
 def compute_limits(wins: int, losses: int, tail: int) -> tuple[float, float]:

@@ -462,8 +462,8 @@ def _check_units(adjustment: Adjustment, table: Table) -> Iterator[Note]:
         return
     min_p = np.minimum(2.0 ** ((table.alternative[0] == "two-sided") - n_units.astype(np.float64)), 1.0)
     is_hopeless = (P_VALUE_ADJUSTMENTS[method](min_p) if method in P_VALUE_ADJUSTMENTS else min_p) > alpha
-    for unit in sorted({*table.unit.values}):
-        few = np.flatnonzero(is_few & table.unit.find(unit.__eq__))
+    for unit in sorted(table.unit.levels):
+        few = np.flatnonzero(is_few & table.unit.equals(unit))
         if not len(few):
             continue
         low, high, n_hopeless = int(n_units[few].min()), int(n_units[few].max()), int(is_hopeless[few].sum())
@@ -510,6 +510,6 @@ def _check_intervals(table: Table) -> Iterator[Note]:
         (NO_MEAN, "no interval", f"{spell('interval', 'auto')} chooses one that fits"),
         (UNBOUNDED, "the interval has no bounds", f"use more units, or a lower {spell('confidence')}"),
     ):
-        if n := int(np.count_nonzero(table["interval.why"].find(reason.__eq__))):
+        if n := int(np.count_nonzero(table["interval.why"].equals(reason))):
             text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"
             yield Note("interval", text, {"n_comparisons": n, "of": len(table)})

@@ -48,8 +48,8 @@ from sigdask.results.columns import (
     NORMAL,
     PERCENTILE,
     TANGO,
-    CodedColumn,
     Columns,
+    encode,
 )
 from sigdask.statistics.bounds import (
     ENUMERATED_UNITS,
@@ -401,8 +401,8 @@ class IntervalJobs:
         methods = columns["interval.method"].astype(np.int32)
         return columns | {
             "interval.confidence": np.where(methods > 0, self.confidence, np.nan),
-            "interval.method": CodedColumn(methods, METHODS),
-            "interval.why": CodedColumn.from_values(columns["interval.why"]),
+            "interval.method": encode(METHODS, methods),
+            "interval.why": encode(columns["interval.why"]),
         }
 
 

@@ -21,12 +21,13 @@ from sigdask.analysis.comparison.pairs import (
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
+from sigdask.counts.texts import Texts
 from sigdask.options import Method
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.digests import format_hash, hash_code
 from sigdask.randomization.panels.sums import EnumeratedPairs
 from sigdask.randomization.slabs import Job
-from sigdask.results.columns import CodedColumn, Columns, join_columns
+from sigdask.results.columns import Columns, encode, join_columns, repeat
 from sigdask.statistics.bounds import count_second_trials
 
 Enumerated = tuple[Integers, AnyPanel]
@@ -129,9 +130,8 @@ class JoinedComparisons:
         return self if len(selected) == len(self) else replace(self, index=self.index[selected])
 
     def get_column(self, name: str) -> Any:
-        """Return the values of a column of `Comparisons`; of subsets their codes, which differ between test sets."""
-        columns = [getattr(comparisons, name) for comparisons in self.sets]
-        arrays = [column.codes if isinstance(column, CodedColumn) else column for column in columns]
+        """Return the values of a column of `Comparisons`; places of subsets and others differ between test sets."""
+        arrays = [getattr(comparisons, name) for comparisons in self.sets]
         values = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         return values if len(values) == len(self) else values[self.index]
 
@@ -192,16 +192,16 @@ def build_input_digests(sets: Sequence[Comparisons], version: str) -> Columns:
         method = f"{spec.method}:{float(spec.exact_limit or 0)!r}" if limits_exact else spec.method
         parts.append({
             "origins.seed": np.full(n, spec.seed),
-            "origins.version": CodedColumn.from_constant(version, n),
-            "origins.method": CodedColumn.from_constant(method, n),
-            "origins.units": CodedColumn.from_constant(format_hash(comparisons.units.content), n),
+            "origins.version": repeat(version, n),
+            "origins.method": repeat(method, n),
+            "origins.units": repeat(format_hash(comparisons.units.content), n),
             "origins.data_a": _encode_digests(data[:, 0]),
             "origins.data_b": _encode_digests(data[:, 1]),
-            "origins.code": CodedColumn(comparisons.metric, tuple(map(hash_code, comparisons.metrics))),
+            "origins.code": encode(map(hash_code, comparisons.metrics), comparisons.metric),
         })  # fmt: skip
     return join_columns(parts)
 
 
-def _encode_digests(bits: NDArray[np.uint64]) -> CodedColumn[str]:
+def _encode_digests(bits: NDArray[np.uint64]) -> Texts:
     distinct, codes = np.unique(bits, return_inverse=True)
-    return CodedColumn(codes.astype(np.int32), tuple(map(format_hash, distinct.tolist())))
+    return encode(map(format_hash, distinct.tolist()), codes)

@@ -30,7 +30,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling import Jackknife
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import RECIPE, CodedColumn, Columns
+from sigdask.results.columns import RECIPE, Columns, encode, fill, join_columns, repeat
 from sigdask.results.table import METHODS, NOT_APPLICABLE, VERDICTS, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
@@ -78,8 +78,6 @@ def build_table(
     has_second, most = second[0] > 0, np.maximum([n_trials, second[0]], 1)
     agreement = np.where(has_second, bounds.compute_agreement_p(n_extreme, second[1], *most), np.nan)
     signs, observed_columns = _observe(joined, failed)
-    a, b = ([CodedColumn(getattr(c, side), tuple(c.counts.systems)) for c in sets] for side in ("a", "b"))
-    metrics, subset = [CodedColumn(c.metric, c.metrics) for c in sets], CodedColumn.join([c.subset for c in sets])
     level = bounds.ALARM / np.maximum(n_sampled, 1)
     is_checked = has_second & ~exact_values.is_p
     second_p = np.where(is_checked, bounds.compute_bound(second[1], np.maximum(second[0], 1)), np.nan)
@@ -91,27 +89,18 @@ def build_table(
         "second run": _build_check(is_checked, agreement >= level, second_p, np.full(n, np.nan), why),
         "sign test": {
             **sign_check,
-            "verdict": sign_check["verdict"].fill(is_same, NOT_APPLICABLE),
+            "verdict": fill(sign_check["verdict"], is_same, NOT_APPLICABLE),
             "p_value": np.where(is_same, np.nan, sign_check["p_value"]),
-            "why": sign_check["why"].fill(
-                is_same, "the exact p is that of the sign test, and the trials are compared with it"
-            ),
+            "why": fill(sign_check["why"], is_same, REPEATED),
         },
         "exact value": exact_check,
     }
     columns = {
-        "test_set": CodedColumn.join([CodedColumn.from_constant(c.counts.name, len(c)) for c in sets]),
-        "subset.column": subset.map(lambda part: part.column if part else ""),
-        "subset.value": subset.map(lambda part: part.value if part else ""),
-        "unit": CodedColumn.from_constant(sets[0].counts.unit, n),
-        "a": CodedColumn.join(a),
-        "b": CodedColumn.join(b),
-        "metric": CodedColumn.join([column.map(lambda metric: metric.name) for column in metrics]),
-        "higher_is_better": np.concatenate([c.find(lambda metric: metric.higher_is_better) for c in metrics]),
-        "signature": CodedColumn.join([column.map(lambda metric: metric.signature or "") for column in metrics]),
-        "alternative": CodedColumn.from_constant(spec.alternative, n),
+        **join_columns([*map(_name_comparisons, sets)]),
+        "unit": repeat(sets[0].counts.unit, n),
+        "alternative": repeat(spec.alternative, n),
         **{name: joined.get_column(name) for name in ("n_items", "n_units", "n_discordant")},
-        "method": CodedColumn((exact | exact_values.is_p).astype(np.int32), METHODS),
+        "method": encode(METHODS, exact | exact_values.is_p),
         "n_trials": n_trials,
         "n_extreme": n_extreme,
         "p_value": p,
@@ -123,18 +112,32 @@ def build_table(
         "second_run.agreement_p": agreement,
         "exact.p_lo": exact_values.low,
         "exact.p_hi": exact_values.high,
-        "exact.method": exact_values.by.map(lambda by: by[0] if by else ""),
-        "exact.guarantee": exact_values.by.map(lambda by: by[1] if by else ""),
+        "exact.method": exact_values.method,
+        "exact.guarantee": exact_values.guarantee,
         **{f"checks.{name}.{key}": column for name, check in checks.items() for key, column in check.items()},
         **observed_columns,
     }
     return Table.from_columns(spec.alpha, columns)
 
 
+def _name_comparisons(c: Comparisons) -> Columns:
+    """Return the names of test set, subset, systems and metric of each comparison of a test set."""
+    return {
+        "test_set": repeat(c.counts.name, len(c)),
+        "subset.column": encode((part.column if part else "" for part in c.subsets), c.subset),
+        "subset.value": encode((part.value if part else "" for part in c.subsets), c.subset),
+        "a": encode(c.counts.systems, c.a),
+        "b": encode(c.counts.systems, c.b),
+        "metric": encode((metric.name for metric in c.metrics), c.metric),
+        "higher_is_better": np.array([metric.higher_is_better for metric in c.metrics])[c.metric],
+        "signature": encode((metric.signature or "" for metric in c.metrics), c.metric),
+    }
+
+
 def _build_check(applies: Bools, agrees: Bools, p: Floats, fit: Floats, why: NDArray[Any]) -> Columns:
     """Return the columns of a check; `why` are indices in `REASONS`."""
-    verdict = CodedColumn(np.where(applies, np.where(agrees, 2, 3), 1).astype(np.int32), VERDICTS)
-    return {"verdict": verdict, "p_value": p, "fit": fit, "why": CodedColumn(why.astype(np.int32), REASONS)}
+    verdict = encode(VERDICTS, np.where(applies, np.where(agrees, 2, 3), 1))
+    return {"verdict": verdict, "p_value": p, "fit": fit, "why": encode(REASONS, why)}
 
 
 def _check_sign_test(
@@ -154,7 +157,7 @@ def _check_sign_test(
     fits[sampled] = fit[sampled] >= level[sampled]
     fits[all_counted] = bounds.matches_share(n_extreme[all_counted], n_trials[all_counted], p[all_counted])
     check = _build_check(tested, fits, p, fit, why)
-    return check | {"why": check["why"].map(lambda text: text.format(unit=joined.sets[0].counts.unit))}
+    return check | {"why": encode([text.format(unit=joined.sets[0].counts.unit) for text in REASONS], why)}
 
 
 def _check_exact_value(
@@ -168,8 +171,7 @@ def _check_exact_value(
     fit[rows] = bounds.compute_fit_p_within(n_extreme[rows], n_trials[rows], low[rows], high[rows])
     p = np.where(is_checked, high, np.nan)
     check = _build_check(is_checked, fit >= level, p, fit, np.zeros(len(p)))
-    check["verdict"].codes[~is_checked] = 0  # there is no such check
-    return check
+    return check | {"verdict": fill(check["verdict"], ~is_checked, "")}  # there is no such check
 
 
 def _iter_cells(joined: JoinedComparisons, kind: CountKind) -> Iterator[CountedCells]:
@@ -283,8 +285,8 @@ def compare_all_runs(comparisons: Comparisons, scores: Floats) -> Columns:
     )
     low, high = tested.compute_interval(scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1), spec.confidence)
     return {
-        "runs.column": CodedColumn.from_constant(runs.column, n),
-        "runs.method": CodedColumn.from_constant(str(tested.method), n),
+        "runs.column": repeat(runs.column, n),
+        "runs.method": repeat(str(tested.method), n),
         "runs.n_runs": np.full(n, len(runs.names)),
         "runs.is_paired": np.full(n, runs.is_shared),
         "runs.interval.0": low,
@@ -300,7 +302,7 @@ def use_recipe_intervals(intervals: Columns, runs: Columns) -> Columns:
     new |= {"percentile.0": np.nan, "percentile.1": np.nan}
     return {
         **intervals,
-        "interval.method": intervals["interval.method"].fill(known, RECIPE),
-        "interval.why": intervals["interval.why"].fill(known, ""),
+        "interval.method": fill(intervals["interval.method"], known, RECIPE),
+        "interval.why": fill(intervals["interval.why"], known, ""),
         **{f"interval.{name}": np.where(known, v, intervals[f"interval.{name}"]) for name, v in new.items()},
     }

@@ -29,7 +29,7 @@ from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job, Tallies
-from sigdask.results.columns import CodedColumn, Columns, Subset
+from sigdask.results.columns import Columns, Subset, encode
 from sigdask.statistics.classical import MatchedProportions
 
 MAX_SKEWNESS = 0.2
@@ -200,7 +200,7 @@ class MarginTests:
             better: Alternative = "greater" if self.metric.higher_is_better == (side > 0) else "less"
             p_values, n_trials = judge_counts(JoinedComparisons.from_sets(c), tallies, better)
             systems = c.counts.systems
-            places = {(c.subset[k], systems[c.a[k]], systems[c.b[k]]): k for k in range(len(c))}
+            places = {(c.subsets[c.subset[k]], systems[c.a[k]], systems[c.b[k]]): k for k in range(len(c))}
         for pair in pairs:
             if (matched := pair.match_proportions(side)) is not None:
                 p = matched.compute_p_value(self.margin, self.spec.alpha)
@@ -223,7 +223,7 @@ def plan_margins(comparisons: Comparisons) -> list[tuple[Integers, MarginTests]]
     """Return the comparisons by each metric, and their tests of the margin in both directions."""
     c, systems, tests = comparisons, comparisons.counts.systems, []
     for rows in group_rows(number_rows(c.metric)):
-        compared = [(systems[int(c.a[k])], systems[int(c.b[k])], c.subset[k]) for k in rows.tolist()]
+        compared = [(systems[int(c.a[k])], systems[int(c.b[k])], c.subsets[c.subset[k]]) for k in rows.tolist()]
         tests.append((rows, MarginTests.from_pairs(c.counts, c.get_metric(rows[0]), compared, c.spec)))
     return tests
 
@@ -249,7 +249,7 @@ def build_margin_columns(
         "margin.margin": margin,
         "margin.p_not_worse": not_worse,
         "margin.p_not_better": not_better,
-        "margin.method": CodedColumn.from_values(methods),
+        "margin.method": encode(methods),
     }
 
 

@@ -41,7 +41,7 @@ from sigdask.randomization.panels.ranks import RankPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.slabs import Job
-from sigdask.results.columns import CodedColumn, Subset
+from sigdask.results.columns import Subset
 from sigdask.statistics.classical import parse_tests
 from sigdask.text import suggest_name
 
@@ -87,13 +87,14 @@ class Comparisons:
         All metrics.
     panels : tuple of panels
         All panels.
+    subsets : tuple of Subset or None
+        All subsets; None is all items.
     masks : tuple of bool array, shape (n_items,), or None
-        The items of each subset, by its code.
+        The items of each subset.
     a, b : int32
         Indices in `counts.systems`.
-    metric, panel : int32
-        Indices in `metrics` and `panels`.
-    subset : CodedColumn of Subset or None
+    metric, subset, panel : int32
+        Indices in `metrics`, `subsets` and `panels`.
     row, column : int32
         Position of the comparison in its panel.
     n_items, n_units, n_discordant : int64
@@ -114,11 +115,12 @@ class Comparisons:
     pairs: Integers
     metrics: tuple[AnyBound, ...]
     panels: tuple[ComparedPanel, ...]
+    subsets: tuple[Subset | None, ...]
     masks: tuple[Bools | None, ...]
     a: Places
     b: Places
     metric: Places
-    subset: CodedColumn[Subset | None]
+    subset: Places
     panel: Places
     row: Places
     column: Places
@@ -145,7 +147,7 @@ class Comparisons:
 
     def get_mask(self, k: int) -> Bools | None:
         """Return the items in the subset of comparison `k`, or None for all."""
-        return self.masks[int(self.subset.codes[k])]
+        return self.masks[int(self.subset[k])]
 
     def get_panel(self, k: int) -> ComparedPanel:
         """Return the panel of comparison `k`."""
@@ -256,11 +258,12 @@ def list_comparisons(counts: Counts, spec: CompareSpec) -> Comparisons:
         pairs=pairs,
         metrics=metrics,
         panels=tuple(panels),
+        subsets=subsets,
         masks=masks,
         a=pairs[pair, 0].astype(np.int32),
         b=pairs[pair, 1].astype(np.int32),
         metric=metric,
-        subset=CodedColumn(subset, subsets),
+        subset=subset,
         panel=panel,
         row=row,
         column=column,

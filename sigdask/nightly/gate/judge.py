@@ -143,7 +143,7 @@ def gather_evidence(
     Evidence
     """
     baselines = {counts.name: baseline}
-    own_rows = table.take(np.flatnonzero(np.array(table.test_set.values, object)[table.test_set.codes] == counts.name))
+    own_rows = table.take(np.flatnonzero(table.test_set.equals(counts.name)))
     covered = [select_rows(rule, own_rows, baselines) for rule in rules]
     covered_results = [*iter_results(own_rows.take(np.unique(np.concatenate(covered))))] if covered else []
     with interruptible():
@@ -192,9 +192,10 @@ def _iter_spreads(
     pairs = [*dict.fromkeys((r.a, r.b) for r in results)]
     wanted_keys = {get_key(r) for r in results}
     c = list_comparisons(counts, CompareSpec(metrics, pairs, by=by, method="randomization", seed=seed))
+    values = [subset.value if subset else None for subset in c.subsets]
     keys: list[ComparisonKey] = [
-        (counts.name, subset.value if subset else None, counts.systems[a], counts.systems[b], c.get_metric(k).name)
-        for k, (subset, a, b) in enumerate(zip(c.subset.to_list(), c.a.tolist(), c.b.tolist(), strict=True))
+        (counts.name, values[subset], counts.systems[a], counts.systems[b], c.get_metric(k).name)
+        for k, (subset, a, b) in enumerate(zip(c.subset.tolist(), c.a.tolist(), c.b.tolist(), strict=True))
     ]
     rows = np.array([k for k, key in enumerate(keys) if key in wanted_keys], np.int64)
     yield from zip([keys[k] for k in rows], estimate_deviations(c, rows), strict=True)

@@ -324,7 +324,7 @@ def covers_comparison(rule: Rule, key: ComparisonKey, baseline: str | None) -> b
 def select_rows(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> NDArray[np.int64]:
     """Return the indices of the table rows that a rule covers."""
     is_covered = np.zeros(len(table), np.bool_)
-    for code, test_set in enumerate(table.test_set.values):
+    for code, test_set in enumerate(table.test_set.levels):
         if not rule.test_sets or test_set in rule.test_sets:
             is_baseline = partial(operator.eq, rule.baseline or baselines.get(test_set))
             has_baseline = table.a.find(is_baseline) | table.b.find(is_baseline)

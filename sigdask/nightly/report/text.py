@@ -81,7 +81,7 @@ def select_first(report: PlanReport, table: Table, n_rows: int) -> NDArray[np.in
 
 def list_keys(table: Table) -> list[tuple[Any, ...]]:
     """Return the key by which the gate identifies each row's comparison: test set, subset, systems and metric."""
-    columns = (table[name].to_list() for name in ("test_set", "subset.column", "subset.value", "a", "b", "metric"))
+    columns = (table[name].tolist() for name in ("test_set", "subset.column", "subset.value", "a", "b", "metric"))
     rows = zip(*columns, strict=True)
     return [(test_set, value if column else None, *rest) for test_set, column, value, *rest in rows]
 
@@ -459,8 +459,8 @@ NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted", "n_trials")
 
 def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
     """Return the names and numbers of each row's comparison for JSON, or None for a negative row."""
-    names = {name: table[name].to_list() for name in ("test_set", "a", "b", "metric")}
-    subsets = zip(table["subset.column"].to_list(), table["subset.value"].to_list(), strict=True)
+    names = {name: table[name].tolist() for name in ("test_set", "a", "b", "metric")}
+    subsets = zip(table["subset.column"].tolist(), table["subset.value"].tolist(), strict=True)
     names["subset"] = [{"column": column, "value": value} if column else None for column, value in subsets]
     numbers = {name: to_plain(table[name].tolist()) for name in NUMBERS}
     return [

@@ -326,7 +326,7 @@ class _PlanRunner:
                 frames |= zip(batch.names, map(status.build_frame, results), strict=True)
             self.table = table = self._order_rows(Table.join(tables))
             n_changed = self.store.save_results(table)
-            names = table.test_set.to_list()
+            names = table.test_set.tolist()
             second_looks = dict(Counter(names[row] for row in np.flatnonzero(table.seen_with).tolist()))
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
@@ -352,7 +352,7 @@ class _PlanRunner:
     def _order_rows(self, table: Table) -> Table:
         """Return results in the order of the plan's test sets."""
         order = {test_set.name: k for k, test_set in enumerate(self.plan.test_sets)}
-        numbers = np.array([order[name] for name in table.test_set.values], np.int64)
+        numbers = np.array([order[name] for name in table.test_set.levels], np.int64)
         return table.take(np.argsort(numbers[table.test_set.codes], kind="stable"))
 
     def _judge_batch(

@@ -250,7 +250,7 @@ def open_details(
     leading = Standings(table).list_leading_rows()
     rows = select_rows(len(table), doubtful, _iter_rows(table, gated), leading)
     studies = {name: study for batch in batches for name, study in zip(batch.names, batch.studies, strict=True)}
-    names, sets = table.test_set.to_list(), {test_set.name: test_set for test_set in plan.test_sets}
+    names, sets = table.test_set.tolist(), {test_set.name: test_set for test_set in plan.test_sets}
     details_by_row: dict[int, ComparisonDetails] = {}
     for name in dict.fromkeys(names[row] for row in rows.tolist()):
         study = studies.get(name) or prepare_set(plan.comparison, sets[name])[1]

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.counts.factors import number_rows
+from sigdask.counts.texts import Texts, join_columns
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.database import RESULTS
 from sigdask.nightly.store.runs import UNREADABLE, seal, unseal
-from sigdask.results.columns import CodedColumn, get_type
+from sigdask.results.columns import get_type
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -151,7 +152,7 @@ def _unseal_table(sealed: bytes, number: int, budget: int) -> Table:
 
 def _find_rows(table: Table, query: Table) -> Integers:
     """Return, for each row of `query`, the first row of a table with the same identity, or -1."""
-    numbers = number_rows(*(CodedColumn.join([table[name], query[name]]).codes for name in IDENTITY))
+    numbers = number_rows(*(join_columns([table[name], query[name]]).codes for name in IDENTITY))
     first_rows = np.full(numbers.max(initial=-1) + 1, -1)
     first_rows[numbers[: len(table)][::-1]] = np.arange(len(table))[::-1]
     return np.asarray(first_rows[numbers[len(table) :]])
@@ -175,8 +176,8 @@ def are_equal(
     is_equal = np.ones(len(left_rows), np.bool_)
     for name in names:
         a, b = left[name], right[name]
-        if isinstance(a, CodedColumn):
-            a, b = np.split(CodedColumn.join([a, b]).codes, [len(left)])
+        if isinstance(a, Texts):
+            a, b = np.split(join_columns([a, b]).codes, [len(left)])
         a, b = a[left_rows], b[right_rows]
         is_equal &= (a == b) | ((a != a) & (b != b))  # noqa: PLR0124  # NaN is not itself
     return is_equal

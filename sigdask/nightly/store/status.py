@@ -139,11 +139,11 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
 
 def group_by_set(details: Mapping[str, Any], table: Table) -> ResultsBySet:
     """Return the results of each test set, in the order of the table, with all values from a run's record."""
-    names = table.test_set.values
+    names = table.test_set.levels.tolist()
     order = np.argsort(table.test_set.codes, kind="stable")
     ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
     rows = {name: order[ends[code] : ends[code + 1]] for code, name in enumerate(names)}
-    shown = dict.fromkeys(table.test_set.to_list())
+    shown = dict.fromkeys(table.test_set.tolist())
     return ResultsBySet({name: partial(_build_set_results, details, name, table, rows[name]) for name in shown})
 
 

@@ -29,7 +29,7 @@ from sigdask.report.comparisons import (
 from sigdask.report.document import Column, DocumentTable
 from sigdask.report.sentences import get_ends, turn, turn_to_better
 from sigdask.report.standings import BASELINE, SOME, Standings
-from sigdask.results.columns import EMPTY, CodedColumn
+from sigdask.results.columns import EMPTY, encode
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import build_ranking, group_rows
@@ -125,9 +125,9 @@ def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
 
 def _build_column_data(column: Column) -> dict[str, Any]:
     """Return a column as data for the script: distinct texts, and each row's index where texts repeat."""
-    texts = CodedColumn.from_values(map(make_printable, column.texts))
-    data: dict[str, Any] = {"head": column.header, "values": texts.values}
-    if len(texts.values) < len(texts):
+    texts = encode(map(make_printable, column.texts))
+    data: dict[str, Any] = {"head": column.header, "values": texts.levels.tolist()}
+    if len(texts.levels) < len(texts):
         data["codes"] = texts.codes.tolist()
     more = {
         "hints": dict(column.hints), "links": dict(column.links), "series": column.series, "number": not column.is_name,
@@ -242,7 +242,7 @@ def draw_ranking(table: Table, *, all_listed: bool) -> Drawing:
 
 def _compare_with(table: Table, reference: str) -> list[Result]:
     """Return the comparisons of the other systems with one, turned so that it is B."""
-    has_it = table.a.find(lambda name: name == reference) | table.b.find(lambda name: name == reference)
+    has_it = table.a.equals(reference) | table.b.equals(reference)
     return [turn(r) if r.a == reference else r for r in iter_results(table.take(np.flatnonzero(has_it)))]
 
 

@@ -172,7 +172,7 @@ def matrix(table: Table) -> Figure:
 def _compute_shades(table: Table, names: Sequence[str]) -> NDArray[np.int8]:
     """Return the shade of each pair of systems as a key of `SHADES`."""
     indices = {name: k for k, name in enumerate(names)}
-    a, b = ([indices[name] for name in column.to_list()] for column in (table.a, table.b))
+    a, b = ([indices[name] for name in column.tolist()] for column in (table.a, table.b))
     gain = np.nan_to_num(np.sign(table.difference)) * (1 if table.higher_is_better[0] else -1)
     levels = np.zeros((len(names),) * 2, np.int8)
     for rows, columns, side in ((a, b, gain), (b, a, -gain)):

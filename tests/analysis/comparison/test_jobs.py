@@ -69,5 +69,5 @@ def test_studies_judged_in_one_table_have_the_results_that_each_has_alone(adjust
     alone = [study.build_results([tallies[job] for job in study.jobs]) for study in studies]
     for joint, single in zip(results, alone, strict=True):
         assert joint == single
-        assert set(joint.table.a.values) <= {f"one{joint[0].test_set[-1]}", "two"}
+        assert set(joint.table.a.levels) <= {f"one{joint[0].test_set[-1]}", "two"}
     assert [*iter_results(table)] == [result for single in alone for result in single]

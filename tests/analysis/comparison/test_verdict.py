@@ -16,7 +16,7 @@ from sigdask.report import sentences as verdict
 from sigdask.report.analyses import load_results
 from sigdask.report.presentable import Results
 from sigdask.report.sentences import find_doubtful, format_amount
-from sigdask.results.columns import CodedColumn
+from sigdask.results.columns import encode
 from sigdask.results.record import NamedValues
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
@@ -153,7 +153,7 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
     path = "checks.second run.verdict"
-    wrong = CodedColumn.from_values([DISAGREES, results.table[path][1]])
+    wrong = encode([DISAGREES, results.table[path][1]])
     broken = replace(results, table=results.table.replace(**{path: wrong}))
     answer = verdict.build_verdict(broken)
     assert not answer.is_checked

@@ -7,7 +7,7 @@ import pytest
 from builders import build_result, results_to_table
 
 from sigdask.nightly.store import COMPARISON, COMPLETE, open_for_reading, open_store, results, status
-from sigdask.results.columns import CodedColumn
+from sigdask.results.columns import encode
 from sigdask.results.fields import iter_results
 
 
@@ -28,7 +28,7 @@ def build_table(n_systems, p):
     repeated = single.take(np.zeros(len(i), np.int64))
     scores = np.arange(n_systems) / 1000
     return repeated.replace(
-        a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
+        a=encode(names, i), b=encode(names, j), p_value=p, score_a=scores[i],
         score_b=scores[j], difference=scores[i] - scores[j],
     )  # fmt: skip
 
@@ -36,7 +36,7 @@ def build_table(n_systems, p):
 def build_stored(table):
     """Build what a run records, with comparisons identified by their systems."""
     number = np.array(
-        [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
+        [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.tolist(), table.b.tolist(), strict=True)]
     )
     return table.replace(**{COMPARISON: number, COMPLETE: np.ones(len(table), np.bool_)})
 
