@@ -69,19 +69,18 @@ def format_row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
     apart = {"adjust": "none", "beside": False, "second_run": False, "interval": "none"}
     results = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
     t = results.table
-    methods = Counter(f"{entry[0]} ({entry[1]})" if entry else "none" for entry in t.exact_by.tolist())
+    known = zip(t["exact.method"], t["exact.guarantee"], strict=True)
+    methods = Counter(f"{method} ({guarantee})" if method else "none" for method, guarantee in known)
     differ = f"{t.n_discordant.min():,}–{t.n_discordant.max():,}"
-    smallest_p = format_p(float(t.exact_high.min())) if not np.isnan(t.exact_high).all() else "–"
-    alarms = int(np.count_nonzero(t.checks["exact value"].verdict == DISAGREES))
-    p, k, n = t.exact_high, t.n_extreme, t.n_trials
-    is_tested = (
-        (p - t.exact_low < CLOSE_SHARE * p) & ~t.is_enumerated & (n * p >= MIN_EXPECTED) & (n * (1 - p) >= MIN_EXPECTED)
-    )
+    low, p, k, n = t["exact.p_lo"], t["exact.p_hi"], t.n_extreme, t.n_trials
+    smallest_p = format_p(float(p.min())) if not np.isnan(p).all() else "–"
+    alarms = int(t["checks.exact value.verdict"].equals(DISAGREES).sum())
+    is_tested = (p - low < CLOSE_SHARE * p) & ~t.is_enumerated & (n * p >= MIN_EXPECTED) & (n * (1 - p) >= MIN_EXPECTED)
     z = (k[is_tested] - n[is_tested] * p[is_tested]) / np.sqrt(n[is_tested] * p[is_tested] * (1 - p[is_tested]))
     fit = f"{(z**2).sum():,.1f} / {len(z):,}, {stats.chi2.sf((z**2).sum(), len(z)):.2f}" if len(z) else "–"
     methods_text = ", ".join(f"{n:,} {method}" for method, n in methods.most_common())
     with np.errstate(invalid="ignore"):
-        apart = np.nanmax((p - t.exact_low) / p)
+        apart = np.nanmax((p - low) / p)
     return (
         f"| {name} | {len(t):,} | {differ} | {methods_text} | {seconds:.2f} | {smallest_p} | {apart:.1g} | {alarms} "
         f"| {fit} |"

@@ -85,10 +85,7 @@ def check_indices(columns: Mapping[str, Any]) -> None:
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Raise if two names have the same canonical form."""
-    texts = canonicalize_column(names)
-    if not isinstance(names, Texts) and len({*texts.tolist()}) == len(texts):  # of a few names, sooner than by sorting
-        return
-    order, are_repeated = texts.sorted
+    order, are_repeated = canonicalize_column(names).sorted
     if are_repeated.any():
         raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")
 

@@ -208,11 +208,7 @@ class ComparisonResults(Sequence[Result]):
 
     def json_parts(self) -> Iterator[str]:
         """Yield the text of `to_json()` in parts of some thousand results."""
-        return iter_json(self.around() | {"results": build_json_results([self])})
-
-    def json_lines(self) -> Iterator[str]:
-        """Yield the JSON lines of the results, some thousand in each text."""
-        return iter_json_lines(self.table)
+        return iter_json(self.around() | {"results": iter_array(iter_json_lines(self.table))})
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row per comparison.
@@ -307,8 +303,3 @@ class ComparisonResults(Sequence[Result]):
                 remedy="compare the outputs again",
             )
         return self.units
-
-
-def build_json_results(results: Sequence[ComparisonResults]) -> Iterator[str]:
-    """Return the text of "results" in the JSON of one or more sets of results, in parts."""
-    return iter_array(line for member in results for line in member.json_lines())

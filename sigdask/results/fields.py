@@ -91,11 +91,9 @@ def iter_interval_notes(table: Table) -> RowNotes:
     for row in np.flatnonzero(why.find(bool)).tolist():
         head = "interval" if methods[row] else "no interval"
         yield row, Note("interval", f"{head}: {why[row]}", {"method": methods[row] or None})
-    shortfalls_by_row: dict[int, list[str]] = {}
-    for shortfall, rows in iter_shortfalls(table):
-        for row in np.flatnonzero(rows).tolist():
-            shortfalls_by_row.setdefault(row, []).append(shortfall)
-    for row, row_shortfalls in shortfalls_by_row.items():
+    shortfalls = dict(iter_shortfalls(table))
+    for row in np.flatnonzero(np.logical_or.reduce([*shortfalls.values()])).tolist():
+        row_shortfalls = [name for name, rows in shortfalls.items() if rows[row]]
         reasons = " and ".join(SHORTFALLS[name] for name in row_shortfalls)
         text = (
             f"{reasons}: in simulations, intervals of such data contained the true difference less often than "

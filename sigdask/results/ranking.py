@@ -10,6 +10,7 @@ import numpy as np
 
 from sigdask.counts import factors
 from sigdask.counts.fields import Floats, Integers
+from sigdask.counts.texts import join_columns
 from sigdask.metrics.regression import PREFIX
 from sigdask.options import Grouping
 from sigdask.results.record import NamedValues
@@ -83,12 +84,9 @@ def group_rows(table: Table) -> Iterator[Integers]:
 
 def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
     """Return the names of all systems, and for each row the indices of its A and B in them."""
-    names = list(dict.fromkeys((*table.a.levels, *table.b.levels)))
-    positions = {name: k for k, name in enumerate(names)}
-    a, b = (
-        np.array([positions[name] for name in column.levels], np.int64)[column.codes] for column in (table.a, table.b)
-    )
-    return names, a, b
+    both = join_columns([table.a, table.b])
+    a, b = np.split(both.codes.astype(np.int64), [len(table)])
+    return both.levels.tolist(), a, b
 
 
 def is_ranked(table: Table) -> bool:

@@ -129,11 +129,8 @@ class Table:
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""
         if isinstance(rows, slice):
-            start, stop, step = rows.indices(len(self))
-            if step == 1:
-                return Table(self.data.slice(start, max(stop - start, 0)), self.alpha, self.grouping)
-            rows = np.arange(start, stop, step)
-        return Table(self.data.take(_wrap(np.asarray(rows))), self.alpha, self.grouping)
+            rows = np.arange(*rows.indices(len(self)))
+        return Table(self.data.take(_wrap(rows)), self.alpha, self.grouping)
 
     def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
         """Yield consecutive rows in tables of the given sizes."""

@@ -87,7 +87,7 @@ class ExactValues:
     low, high : float64
         NaN if unknown.
     method, guarantee : Texts
-        How each is known, as in `Exact`; empty if unknown.
+        How each is known, as in `Result.exact`; empty if unknown.
     """
 
     low: Floats
