@@ -80,7 +80,7 @@ class Texts(Sequence[str]):
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         texts = values.cast(pa.large_string())
-        return Texts(texts.fill_null("") if texts.null_count else texts)  # which would import pandas
+        return Texts(texts.fill_null(Texts.from_values([""]).array[0]) if texts.null_count else texts)
 
     @property
     def is_encoded(self) -> bool:

@@ -22,7 +22,6 @@ from sigdask.results.columns import (
     Column,
     Rows,
     get_type,
-    repeat,
 )
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
@@ -114,11 +113,11 @@ class Table:
         kind = get_type(path)
         if not kind:
             raise KeyError(path)
-        if path not in self.paths:
-            empty = EMPTY_VALUES[kind]
-            return repeat("", len(self)) if kind == "string" else np.broadcast_to(empty, len(self))
         if kind == "string":
-            return Texts.from_arrow(self.data[path]).encode()
+            column = self.data[path] if path in self.paths else pa.nulls(len(self), pa.string())
+            return Texts.from_arrow(column).encode()
+        if path not in self.paths:
+            return np.broadcast_to(EMPTY_VALUES[kind], len(self))
         return _unwrap(self.data[path].combine_chunks(), EMPTY_VALUES[kind])
 
     def find_pair(self, a: str, b: str) -> list[int]:
