@@ -30,7 +30,7 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
     adjusted = compare_all(draw_many(), metrics=["mean"], trials=2000, adjust=adjust)
     assert all(r.p_adjusted is None for r in plain)
     assert all(r.p_adjusted >= r.p_value for r in adjusted)
-    names = "p_adjusted p_adjusted_interval test_signature p_adjusted_by interval_simultaneous equal_scores"
+    names = "p_adjusted p_adjusted_interval test_signature p_adjusted_by interval_simultaneous equal_scores verdict"
     adjusted_fields = dict.fromkeys(names.split()) | {"checks": (), "notes": ()}
     assert [r.replace(**adjusted_fields) for r in adjusted] == [r.replace(**adjusted_fields) for r in plain]
     assert adjusted.family.n_comparisons == 10
