@@ -66,7 +66,7 @@ def iter_sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
 def format_row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
     """Compare the systems of a set and format the row of its results."""
     seconds = _time_exact(counts, metrics)
-    apart = {"adjust": "none", "beside": False, "second_run": False, "interval": "none"}
+    apart = {"adjust": "none", "second_run": False, "interval": "none"}
     results = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
     t = results.table
     known = zip(t["exact.method"], t["exact.guarantee"], strict=True)

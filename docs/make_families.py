@@ -31,7 +31,7 @@ def matrices() -> Iterator[str]:
         counts = read(DATA / path, missing="pairwise")
         max_t, holm = (
             compare_all(
-                counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False,
+                counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none",
                 interval="none",
             ).table
             for adjust, trials in (("max-t", TRIALS), ("holm", TRIALS_OF_HOLM))

@@ -199,8 +199,6 @@ def compare(
         Margin of tests of non-inferiority and equivalence.
     second_run : bool
         Check p by a second, independent run.
-    beside : bool
-        With `units`, also show p if items are swapped.
     cluster : str, distributed.Client or cluster object
         Where trials are counted.
     workers : int, optional
@@ -404,9 +402,6 @@ def compare_all(
         share): non-inferiority and equivalence (docs/statistics/margins.md).
     second_run : bool
         Check p by a second, independent run of a quarter as many trials. By default True.
-    beside : bool
-        Also show p if finer units are swapped, and if coarser ones are within which differences are correlated. By
-        default True.
     cluster : str, distributed.Client or cluster object
         Where trials are counted: the name of a cluster ("auto", "threads", "local", ...), an address, or a cluster
         file. Or a dask client or cluster (LocalCluster, SLURMCluster, KubeCluster, ...), which is left running. "auto",
@@ -562,8 +557,6 @@ def compare_sets(
         Margin of tests of non-inferiority and equivalence.
     second_run : bool
         Check p by a second, independent run.
-    beside : bool
-        Also show p for finer units, and for coarser ones within which differences are correlated.
     cluster : str, distributed.Client or cluster object
         Where trials are counted.
     workers : int, optional
@@ -645,7 +638,7 @@ def meta(
     baseline : str, optional
         Compare all other metrics only with this one.
     alternative, method, exact_limit, trials, seed, alpha, adjust, tests, interval, confidence, resamples, margin, \
-    second_run, beside
+    second_run
         The test, as in `compare_all`.
     cluster, workers, progress, cache
         Where trials are counted, as in `compare_all`.

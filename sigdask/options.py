@@ -355,13 +355,6 @@ def find_unused_options(values: Mapping[str, Any]) -> list[Option]:
 class ComparisonOptions(TestOptions, RunOptions, total=False):
     """Options of each comparison, as typed keyword arguments of `compare`."""
 
-    beside: Annotated[
-        bool,
-        Option(
-            "Also show p with finer units swapped, and with coarser ones if differences are correlated within them.",
-            True,
-        ),
-    ]
     progress: Progress
     cache: Cache
 
@@ -385,7 +378,7 @@ class SelectionOptions(ChoiceOptions, ComparisonOptions, FamilyOptions, total=Fa
 
 
 RECORDED_OPTIONS = (
-    *list_options(TestOptions), *list_options(FamilyOptions), "beside", "unit", "by", "together"
+    *list_options(TestOptions), *list_options(FamilyOptions), "unit", "by", "together"
 )  # fmt: skip
 """Options that results record, so that they can be computed again; pairs and metrics are those of the results."""
 

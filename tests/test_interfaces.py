@@ -159,7 +159,7 @@ def test_mistakes_of_compare_are_named(arguments, options, error, message):
         sigdask.compare(*arguments, **options)
 
 
-PYTHON_ONLY = {"beside", "progress"}
+PYTHON_ONLY = {"progress"}
 COMMAND_LINE_NAMES = {"second_run": "no_second_run", "cache": "no_cache"}
 
 

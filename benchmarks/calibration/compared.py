@@ -15,7 +15,7 @@ from sigdask.metrics.forms import Form, Ratios
 from sigdask.report.presentable import Results
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
-QUIET: dict[str, Any] = {"second_run": False, "cluster": "none", "cache": False, "beside": False}
+QUIET: dict[str, Any] = {"second_run": False, "cluster": "none", "cache": False}
 """What is not asked for here."""
 
 

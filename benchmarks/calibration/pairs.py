@@ -112,7 +112,7 @@ def measure_clustered(icc: float, rng: Rng, n_sets: int) -> Outcomes:
     d = to_thousandths(between + math.sqrt(1 - icc) * rng.standard_normal(shape)).reshape(-1, n_sets)
     cluster = np.repeat(np.arange(N_CLUSTERS), CLUSTER_SIZE)
     counts = build_score_counts(d, np.zeros_like(d), {"cluster": [f"c{k:02d}" for k in cluster]})
-    items = compare_pairs(counts, seed=draw_seed(rng), beside=True, **SAMPLED)
+    items = compare_pairs(counts, seed=draw_seed(rng), **SAMPLED)
     units = compute_p_values(counts, seed=draw_seed(rng), unit="cluster", **SAMPLED)
     p_values = np.ones(n_sets)
     for column in items.table.list_keys("dependence"):

@@ -115,7 +115,7 @@ def _infer_options(signature: Signature) -> Mapping[str, Any]:
         "alternative": signature.alternative, "seed": signature.seed, "trials": signature.n_trials,
         "method": "both" if signature.p == EXACT and signature.n_trials else method, "exact_limit": math.inf,
         "unit": [signature.unit], "by": signature.subset and signature.subset[0],
-        "adjust": "none", "interval": "none", "second_run": False, "beside": False, "together": False,
+        "adjust": "none", "interval": "none", "second_run": False, "together": False,
     }  # fmt: skip
 
 
@@ -203,7 +203,7 @@ TOLERANCE = 1e-12
 """Relative difference by which real numbers may differ between machines. Everything else must be equal."""
 
 PROBE_OPTIONS: dict[str, Any] = {
-    "trials": 1, "method": "randomization", "second_run": False, "interval": "none", "adjust": "none", "beside": False,
+    "trials": 1, "method": "randomization", "second_run": False, "interval": "none", "adjust": "none",
 }  # fmt: skip
 """Options of the call that only finds the data."""
 

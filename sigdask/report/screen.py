@@ -172,9 +172,6 @@ def _iter_details(r: Result, alpha: float) -> Iterator[str]:
         cost = compute_inflation(round(r.r12, 3))
         times = "without bound" if math.isinf(cost) else f"{compute_inflation(r.r12):.2f} times"
         yield f"    r12 = {r.r12:.3f}: a test that assumes independent systems has intervals {times} as wide"
-    for b in r.beside:
-        units = format_count(b.n_units, "unit")
-        yield f"    by {b.unit} ({units}) instead of {r.unit}: {format_p_equals(b.p_value, alpha)} ({b.method})"
     yield from (f"    note: {text}" for text in r.warnings)
     if r.test_signature is not None:
         yield f"    signature: {r.test_signature}"

@@ -103,7 +103,7 @@ RECIPE = "recipe-t"
 METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, RECIPE)
 """Names of interval methods, by code."""
 
-KEYED = {"checks": "name", "tests": "name", "dependence": "column", "beside": "unit"}
+KEYED = {"checks": "name", "tests": "name", "dependence": "column"}
 """Fields that are lists of objects, with the key of an object that names its columns."""
 
 LEFT_OUT = ("notes", "warnings", "margin.verdicts")

@@ -191,8 +191,6 @@ class Result(NamedValues):
         Cross-checks and their verdicts.
     dependence : tuple of NamedValues
         How much differences are correlated within coarser groups than the unit.
-    beside : tuple of NamedValues
-        The same comparison with other swapped units.
     notes : tuple of Note
         Notes on this comparison. `warnings` are their texts.
     signature : str or None

@@ -93,7 +93,7 @@ class Table:
         return any(path.startswith(f"{group}.") for path in self.paths)
 
     def list_keys(self, group: str) -> list[str]:
-        """Return the names of the table's checks, tests, columns of dependence, or units beside, in their order."""
+        """Return the names of the table's checks, tests or columns of dependence, in their order."""
         paths = (path.removeprefix(f"{group}.") for path in self.paths if path.startswith(f"{group}."))
         keys = list(dict.fromkeys(path.rpartition(".")[0] for path in paths))
         order = CHECKS if group == "checks" else sort_tests(keys) if group == "tests" else keys

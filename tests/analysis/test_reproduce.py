@@ -182,7 +182,7 @@ def compare_runs():
     return compare
 
 
-MAY_HAVE_NO_EFFECT = {"beside", "together", "exact_limit", "trials", "resamples", "confidence", "second_run", "adjust"}
+MAY_HAVE_NO_EFFECT = {"together", "exact_limit", "trials", "resamples", "confidence", "second_run", "adjust"}
 """Options that change nothing for some data, such as the resamples of an interval that needs none."""
 
 

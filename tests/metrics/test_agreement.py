@@ -32,7 +32,7 @@ SYSTEM_NAMES = {"pearson": "pearson", "spearman": "spearman", "kendall_b": "kend
 
 
 def compare(counts, metric, pairs=None, unit="item", **options):
-    settings = {"interval": "none", "second_run": False, "beside": False, "seed": 1}
+    settings = {"interval": "none", "second_run": False, "seed": 1}
     return compare_all(counts, metrics=[metric], pairs=pairs, unit=unit, **settings | options)
 
 

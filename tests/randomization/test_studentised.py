@@ -169,7 +169,7 @@ def test_subsets_that_share_units_are_summed_by_unit_before_they_are_squared():
     scores = rng.integers(0, 5, (12, 3)) * [1, 1, 4]
     groups = {"doc": [f"d{k // 2}" for k in range(12)], "half": ["x", "y"] * 6}
     counts = Counts.from_scores(dict(zip("abc", scores.T, strict=True)), groups=groups)
-    results = compare_all(counts, metrics=["mean"], unit="doc", by="half", together=True, cluster="none", beside=False)
+    results = compare_all(counts, metrics=["mean"], unit="doc", by="half", together=True, cluster="none")
     hypotheses = [
         [
             FractionPair(

@@ -34,7 +34,7 @@ def draw_counts():
 REAL_RESULTS = {
     "sampled twice": lambda: compare_all(draw_counts(), metrics=["mean"], trials=200),
     "one run, not adjusted": lambda: compare_all(draw_counts(), metrics=["mean"], trials=90, second_run=False, adjust="none"),
-    "by document, items beside": lambda: compare_all(draw_counts(), metrics=["mean"], trials=99, unit="document"),
+    "by document": lambda: compare_all(draw_counts(), metrics=["mean"], trials=99, unit="document"),
     "subsets, enumerated as well": lambda: compare_all(draw_counts(), metrics=["mean"], by="document", method="both", trials=50),
     "one-sided, Holm": lambda: compare_all(draw_counts(), metrics=["mean"], trials=64, alternative="less", adjust="holm"),
     "Yeh's example": lambda: compare_all(read(YEH), metrics=["recall", "f1", "precision"], trials=5000),

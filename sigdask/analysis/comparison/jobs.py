@@ -41,13 +41,6 @@ def plan_jobs(counts: Counts, spec: CompareSpec) -> Comparisons:
     return replace(comparisons, signs=signs, cells=[*list_cells(comparisons), *cells])
 
 
-def plan_contrast(counts: Counts, spec: CompareSpec) -> Comparisons:
-    """Return the comparisons by a contrast unit with their jobs, without second runs and exact p-values."""
-    method: Method = "randomization" if spec.method == "randomization" else "auto"
-    comparisons = list_comparisons(counts, replace(spec, method=method, second_run=False))
-    return replace(comparisons, cells=[*list_cells(comparisons)])
-
-
 def list_cells(comparisons: Comparisons) -> Iterator[CountedCells]:
     """Yield the jobs that sample or enumerate comparisons, with the cells of the comparisons' counts."""
     for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):

@@ -435,7 +435,7 @@ class CompareSpec:
         As in `compare_sets`.
     family_trials : mapping of str to int
         The most trials that are counted by default, by name of the metric; metrics that are not named have no limit.
-    alternative, alpha, second_run, interval, confidence, resamples, margin, beside
+    alternative, alpha, second_run, interval, confidence, resamples, margin
         As in `compare_sets`.
     tests : tuple of str
         Names of classical tests, as `statistics.classical.parse_tests` gives them.
@@ -458,7 +458,6 @@ class CompareSpec:
     alternative: Alternative = "two-sided"
     alpha: float = 0.05
     second_run: bool = True
-    beside: bool = True
     tests: tuple[str, ...] = ()
     interval: IntervalKind | None = "none"
     confidence: float = 0.95

@@ -24,7 +24,7 @@ from sigdask.analysis.comparison.families import (
     note_permutation,
 )
 from sigdask.analysis.comparison.intervals import IntervalJobs
-from sigdask.analysis.comparison.jobs import JoinedComparisons, build_input_digests, plan_contrast, plan_jobs
+from sigdask.analysis.comparison.jobs import JoinedComparisons, build_input_digests, plan_jobs
 from sigdask.analysis.comparison.judge import (
     Failed,
     build_table,
@@ -89,8 +89,6 @@ class SetAnalysis:
         With the requested unit.
     dependences : dict of str to dict
         How differences are correlated within each coarser column.
-    contrasts : tuple of Comparisons
-        With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of comparisons that are omitted because the systems have no common item there.
     run_scores : float64 array, shape (n_comparisons, 2, n_runs), or None
@@ -103,7 +101,6 @@ class SetAnalysis:
 
     main: Comparisons
     dependences: dict[str, Columns]
-    contrasts: tuple[Comparisons, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...]
     run_scores: Floats | None
     margins: list[tuple[Integers, MarginTests]]
@@ -113,17 +110,11 @@ class SetAnalysis:
         return len(self.main)
 
     @property
-    def by_unit(self) -> tuple[Comparisons, ...]:
-        """Comparisons by the main unit, followed by those of the contrast units."""
-        return self.main, *self.contrasts
-
-    @property
     def layout(self) -> Hashable:
         """Key that analyses share if their results have the same groups of columns, so that one table can hold them."""
-        units = tuple(comparisons.counts.unit for comparisons in self.by_unit)
         has_further = self.intervals is None, not self.margins, self.run_scores is None
         spec = self.main.spec
-        return spec.alternative, has_further, spec.tests, tuple(self.dependences), units, len(self) > 0
+        return spec.alternative, has_further, spec.tests, tuple(self.dependences), self.main.counts.unit, len(self) > 0
 
     @cached_property
     def notes(self) -> list[Note]:
@@ -142,29 +133,34 @@ class SetAnalysis:
         notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in spec.unused if option.idle_with]
         permuted = (note_permutation(metric, unit) for metric in self.main.metrics)
         notes += [note for note in permuted if note is not None]
-        n_tested, n = _count_tested(self.dependences), len(self)
-        for column in list_clear_columns(self.dependences):
-            correlation = self.dependences[column]
-            effects = correlation["design_effect"]
-            is_clear = np.flatnonzero(find_clear(effects, correlation["p_value"], n_tested))
-            worst = int(is_clear[np.argmax(effects[is_clear])])
-            n_groups, icc = int(correlation["n_groups"][worst]), float(correlation["icc"][worst])
-            design_effect = float(effects[worst])
-            remedy = (
-                f"Use {spell('unit', column)}"
-                if n_groups >= MIN_GROUPS
-                else f"{n_groups} groups are too few to swap; {spell('by', column)} tests each separately"
-            )
-            text = (
-                f"differences are correlated within {column} in {len(is_clear):,} of {n:,} comparisons "
-                f"(ICC up to {icc:.2f}, design effect {design_effect:.1f}). Swapping by {unit} ignores "
-                f"this, so p is too small: if the groups are a sample of many, a test at 0.05 calls about "
-                f"{100 * compute_naive_size(design_effect):.0f} % of pairs of equal systems different. {remedy}"
-            )
-            numbers: dict[str, NoteValue] = {"column": column, "unit": unit, "n_groups": n_groups, "icc": icc}
-            numbers |= {"design_effect": design_effect, "n_comparisons": len(is_clear), "of": n}
-            notes.append(Note("dependence", text, numbers))
-        return notes
+        return [*notes, *_iter_dependence_notes(self.dependences, unit)]
+
+
+def _iter_dependence_notes(dependences: Mapping[str, Columns], unit: str) -> Iterator[Note]:
+    """Yield notes on columns within which differences are clearly correlated."""
+    n_tested = sum(int(np.count_nonzero(entry["n_groups"])) for entry in dependences.values())
+    for column, correlation in dependences.items():
+        effects = correlation["design_effect"]
+        is_clear = np.flatnonzero(find_clear(effects, correlation["p_value"], n_tested))
+        if not len(is_clear):
+            continue
+        worst = int(is_clear[np.argmax(effects[is_clear])])
+        n_groups, icc = int(correlation["n_groups"][worst]), float(correlation["icc"][worst])
+        design_effect = float(effects[worst])
+        remedy = (
+            f"Use {spell('unit', column)}"
+            if n_groups >= MIN_GROUPS
+            else f"{n_groups} groups are too few to swap; {spell('by', column)} tests each separately"
+        )
+        text = (
+            f"differences are correlated within {column} in {len(is_clear):,} of {len(effects):,} comparisons "
+            f"(ICC up to {icc:.2f}, design effect {design_effect:.1f}). Swapping by {unit} ignores "
+            f"this, so p is too small: if the groups are a sample of many, a test at 0.05 calls about "
+            f"{100 * compute_naive_size(design_effect):.0f} % of pairs of equal systems different. {remedy}"
+        )
+        numbers: dict[str, NoteValue] = {"column": column, "unit": unit, "n_groups": n_groups, "icc": icc}
+        numbers |= {"design_effect": design_effect, "n_comparisons": len(is_clear), "of": len(effects)}
+        yield Note("dependence", text, numbers)
 
 
 def plan_set(counts: Counts, spec: CompareSpec) -> SetAnalysis:
@@ -175,35 +171,13 @@ def plan_set(counts: Counts, spec: CompareSpec) -> SetAnalysis:
     spec = replace(spec, metrics=[bind_metric(metric, grouped) for metric in metrics])  # once for all units
     main = plan_jobs(grouped, spec)
     dependences = compute_unit_correlations(main) if grouped.groups else {}
-    finer = [level for level in dict.fromkeys(("item", *spec.levels)) if level != unit]
-    levels = [*(finer if unit != "item" else ()), *list_clear_columns(dependences, MIN_GROUPS)]
-    levels = levels if spec.beside and not counts.apart else []
     return SetAnalysis(
         main,
         dependences,
-        tuple(plan_contrast(counts.with_unit(level), spec) for level in levels),
         tuple(list_left_out(grouped, main.pairs, main.metrics, spec.by)),
         compute_run_scores(main, metrics),
         [] if spec.margin is None else plan_margins(main),
     )
-
-
-def list_clear_columns(dependences: Mapping[str, Columns], fewest: int = 2) -> list[str]:
-    """Return columns of at least `fewest` groups within which differences are clearly correlated.
-
-    Columns are ordered by the first comparison with such a correlation.
-    """
-    n_tested = _count_tested(dependences)
-    first_rows = {}
-    for column, entry in dependences.items():
-        is_clear = find_clear(entry["design_effect"], entry["p_value"], n_tested) & (entry["n_groups"] >= fewest)
-        if is_clear.any():
-            first_rows[column] = int(np.argmax(is_clear))
-    return sorted(first_rows, key=first_rows.__getitem__)
-
-
-def _count_tested(dependences: Mapping[str, Columns]) -> int:
-    return sum(int(np.count_nonzero(entry["n_groups"])) for entry in dependences.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,23 +206,17 @@ class Study:
     @property
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
-        by_set = ([part for unit in analysis.by_unit for part in unit.cells] for analysis in self.analyses)
         families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
         further = [job for entry in self.across for job in entry.jobs]
         margins = [job for entry in self.analyses for _, tests in entry.margins for job in tests.jobs]
         intervals = (entry.intervals.cells if entry.intervals else [] for entry in self.analyses)
         return [
-            *join_cells(by_set, self._sizes),
+            *join_cells((analysis.main.cells for analysis in self.analyses), self._sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families),
             *(CountedCells.from_whole(job, NO_ROWS) for job in further),
             *join_cells(intervals, self._sizes),
             *(CountedCells.from_whole(job, NO_ROWS) for job in margins),
         ]
-
-    @property
-    def main_cells(self) -> list[CountedCells]:
-        """The comparisons' counts by the main unit, for single comparisons."""
-        return [*join_cells((analysis.main.cells for analysis in self.analyses), self._sizes)]
 
     @property
     def spec(self) -> CompareSpec:
@@ -373,14 +341,11 @@ def _build_table(
     analyses: Sequence[SetAnalysis], n_sampled: Integers, tallies: Tallies, failed: Failed | None
 ) -> Table:
     """Return the table of results of analyses of one layout."""
-    table, *contrasts = (
-        build_table(JoinedComparisons.from_sets(*comparisons), tallies, n_sampled, failed)
-        for comparisons in zip(*(analysis.by_unit for analysis in analyses), strict=True)
-    )
-    names = ("n_units", "method", "n_trials", "n_extreme", "p_value")
-    groups = {f"beside.{t.unit[0]}": {name: t[name] for name in names} for t in contrasts if len(t)}
-    for column in analyses[0].dependences:
-        groups[f"dependence.{column}"] = join_columns([entry.dependences[column] for entry in analyses])
+    table = build_table(JoinedComparisons.from_sets(*(entry.main for entry in analyses)), tallies, n_sampled, failed)
+    groups = {
+        f"dependence.{column}": join_columns([entry.dependences[column] for entry in analyses])
+        for column in analyses[0].dependences
+    }
     tests = [run_tests(entry.main) for entry in analyses]
     for name, parts in zip(analyses[0].main.spec.tests, zip(*tests, strict=True), strict=False):
         groups[f"tests.{name}"] = join_columns(parts)

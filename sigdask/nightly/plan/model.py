@@ -164,7 +164,7 @@ def choose_options(options: Mapping[str, Option], without: Iterable[str] = (), *
     }
 
 
-NOT_IN_PLANS = ("baseline", "cluster", "unit", "together", "progress", "cache", "beside")
+NOT_IN_PLANS = ("baseline", "cluster", "unit", "together", "progress", "cache")
 """Options of comparisons that plans do not have, or have in another form."""
 
 OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")

@@ -364,7 +364,7 @@ class _PlanRunner:
         metric that fails are omitted. They still count in their family, with p = 1 or its bound.
         """
         failing: dict[str, str] = {}
-        p_numbers = look_up_numbers(batch.p_cells, self.ledger.at, len(batch))
+        p_numbers = look_up_numbers(batch.cells, self.ledger.at, len(batch))
         tallies = {job: self.ledger.build_tally(job) for job in batch.jobs}
         table, results = judge_studies(batch.studies, tallies, failing.setdefault)
         for reason in failing.values():

@@ -50,14 +50,13 @@ class Batch:
         The data of the test sets, by name.
     studies : list of Study
         The studies.
-    cells, p_cells : list of CountedCells
-        All counts of the results, and those from which p is computed.
+    cells : list of CountedCells
+        All counts of the results.
     """
 
     counts: dict[str, Counts]
     studies: list[Study]
     cells: list[CountedCells]
-    p_cells: list[CountedCells]
 
     @property
     def jobs(self) -> list[Job]:
@@ -74,11 +73,8 @@ class Batch:
     def from_prepared(prepared: Mapping[str, tuple[Counts, Study]]) -> Batch:
         """Build a batch of the counts and the study of each test set, by name."""
         studies = [study for _, study in prepared.values()]
-        cells, p_cells = (
-            [*join_cells(lists, (study.n_results for study in studies))]
-            for lists in ((study.cells for study in studies), (study.main_cells for study in studies))
-        )
-        return Batch({name: counts for name, (counts, _) in prepared.items()}, studies, cells, p_cells)
+        cells = [*join_cells((study.cells for study in studies), (study.n_results for study in studies))]
+        return Batch({name: counts for name, (counts, _) in prepared.items()}, studies, cells)
 
     def __len__(self) -> int:
         return sum(study.n_results for study in self.studies)

@@ -163,7 +163,7 @@ def test_counts_of_groups_of_items_are_exact_under_their_unit():
     groups = {"document": [f"d{k // 3:02}" for k in range(90)]}
     a, b = rng.integers(0, 2, (2, 90))
     counts = Counts.from_scores({"a": a, "b": b}, groups=groups)
-    [r] = compare_all(counts, unit="document", trials=2000, beside=False)
+    [r] = compare_all(counts, unit="document", trials=2000)
     d = [int(x) for x in (a - b).reshape(30, 3).sum(axis=1) if x]
     assert r.exact.p_hi == pytest.approx(float(enumerate_signs(d, "two-sided")), rel=1e-12)
 
