@@ -328,9 +328,8 @@ def compare_all(
         Systems to compare; by default all pairs.
     baseline : str, optional
         Compare all other systems only with this one, which is `b` in the results. Not with `pairs`.
-    unit : str or sequence of str, optional
-        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document". If you give
-        several nested units, the coarsest is swapped, and the results for the finer ones are shown next to it.
+    unit : str, optional
+        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document".
     by : str, optional
         Compare within each value of this grouping column.
     together : bool
@@ -468,9 +467,7 @@ def compare_all(
     }  # fmt: skip
     chosen = fill_options(SelectionOptions, options)  # a wrong one before data are read
     if not isinstance(data, Counts):
-        unit = chosen["unit"]
-        levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
-        data = _build_counts(data, chosen["metrics"], [*levels, chosen["by"]], **reading)
+        data = _build_counts(data, chosen["metrics"], [chosen["unit"], chosen["by"]], **reading)
     elif option := next((key for key, value in reading.items() if value is not None and len(value)), None):
         raise TypeError(f"{option}= is for data frames and mappings, but these are Counts; give it to sigdask.read")
     return compare_with_options([data], chosen)
@@ -525,7 +522,7 @@ def compare_sets(
         Systems to compare, by default all pairs.
     baseline : str, optional
         Compare all other systems only with this one.
-    unit : str or sequence of str, optional
+    unit : str, optional
         Unit that is swapped as a whole, by default "item".
     by : str, optional
         Compare within each value of this grouping column.

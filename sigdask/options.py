@@ -186,15 +186,8 @@ Pairs = Annotated[
 ]
 Baseline = Annotated[str | None, Option("Compare all others only with this one, which becomes B.", metavar="NAME")]
 Unit = Annotated[
-    str | Sequence[str] | None,
-    Option(
-        "Column of the unit that is swapped as a whole, such as document. Of several nested units, the "
-        "coarsest is swapped.",
-        otherwise="item",
-        metavar="COLUMN",
-        repeats=True,
-        more="",
-    ),
+    str | None,
+    Option("Column of the unit that is swapped as a whole, such as document.", otherwise="item", metavar="COLUMN"),
 ]
 Progress = Annotated[
     Callable[[int, int], None] | None,

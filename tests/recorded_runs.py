@@ -73,7 +73,7 @@ RUNS = {
     "Tukey": (SCORES, {}, SAMPLED | {"adjust": "tukey"}),
     "no second run, no intervals": (SCORES, {}, SAMPLED | {"second_run": False, "interval": "none", "pairs": [PAIR]}),
     "default resamples": (SCORES, {}, SAMPLED | {"pairs": [PAIR], "resamples": None}),
-    "documents": (SCORES, {"groups": ("doc",)}, SAMPLED | {"unit": ["doc", "item"], "pairs": [PAIR]}),
+    "documents": (SCORES, {"groups": ("doc",)}, SAMPLED | {"unit": "doc", "pairs": [PAIR]}),
     "strata": (SCORES, {"groups": ("task",)}, SAMPLED | {"by": "task", "pairs": [PAIR], "interval": "none"}),
     "strata together": (SCORES, {"groups": ("task",)}, {"by": "task", "together": True, "adjust": "none", "pairs": [PAIR]}),
     "one-sided": (SCORES, {}, {"pairs": [("c", "a")], "alternative": "less", "alpha": 0.2, "confidence": 0.9}),

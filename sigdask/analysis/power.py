@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sigdask.analysis.comparison.classical import find_coarsest
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_pairs
 from sigdask.analysis.comparison.study import build_specs, plan_set
 from sigdask.counts import Counts
@@ -538,7 +537,7 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
     )
     [(counts, spec)] = build_specs([data], selection)
     [counts] = extract_with_options([(counts, spec.find_metrics(counts))], selection)
-    grouped = counts.with_unit(find_coarsest(counts, spec.levels) if spec.levels else counts.unit)
+    grouped = counts.with_unit(spec.unit or counts.unit)
     comparisons = [*_iter_comparisons(grouped, spec)]
     n, alpha, difference = len(comparisons), asked["alpha"], asked["difference"]
     if not n:

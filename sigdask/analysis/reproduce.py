@@ -114,7 +114,7 @@ def _infer_options(signature: Signature) -> Mapping[str, Any]:
     return {
         "alternative": signature.alternative, "seed": signature.seed, "trials": signature.n_trials,
         "method": "both" if signature.p == EXACT and signature.n_trials else method, "exact_limit": math.inf,
-        "unit": [signature.unit], "by": signature.subset and signature.subset[0],
+        "unit": signature.unit, "by": signature.subset and signature.subset[0],
         "adjust": "none", "interval": "none", "second_run": False, "together": False,
     }  # fmt: skip
 
@@ -295,7 +295,6 @@ def reproduce_results(recorded: RecordedResults, counts: Counts, compare: Compar
             "metrics": [*dict.fromkeys(signature.metric for signature in signatures)],
             "pairs": [*dict.fromkeys(pair for _, pair in matches)],
             "exact_limit": math.inf if math.inf in limits else options["exact_limit"],  # infinity is null in JSON
-            "unit": options["unit"] or None,
             "together": options["together"] and not recorded.other_sets,
         })  # fmt: skip
         repeated = _compare_results(matches, results, comparison)

@@ -107,12 +107,12 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
 """Conversions of the texts of reading options to values."""
 
 
-def read_systems(options: dict[str, Any], noun: str = "system") -> Counts:
-    """Read the files that a command's options name, and log how they were read."""
+def read_systems(options: dict[str, Any], noun: str = "system", columns: Sequence[str | None] = ()) -> Counts:
+    """Read the files that a command's options name, with further columns of groups, and log how they were read."""
     given: dict[str, Any] = {**select_options(ReadingOptions, options)}
     for name in CONVERSIONS.keys() & given:
         given[name] = CONVERSIONS[name](given[name])
-    groups = list_group_columns((*options["unit"], options.get("by")), given.get("columns", {}))
+    groups = list_group_columns((options.get("unit"), options.get("by"), *columns), given.get("columns", {}))
     reading = formats.Options(**given, groups=groups, name=options["name"], metrics=options["metrics"])
     _check_metrics(options, options["format_"].partition(":")[0])
     counts = formats.read(*options["systems"], gold=options["gold"], format=options["format_"], options=reading)
@@ -123,16 +123,15 @@ def read_systems(options: dict[str, Any], noun: str = "system") -> Counts:
         f"read as {counts.format or options['format_']}: {format_count(counts.n_systems, noun)}"
         f"{times}, {format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
     )
-    if unused := _find_unused_group_file(options):
+    if unused := _find_unused_group_file(options, {*groups}):
         LOG.warning(unused)
     if not options["metrics"]:
         LOG.info(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
     return counts
 
 
-def _find_unused_group_file(options: dict[str, Any]) -> str | None:
+def _find_unused_group_file(options: dict[str, Any], names: set[str]) -> str | None:
     """Return text on a file of documents or groups that neither units nor subsets are taken from, or None."""
-    names = {*options["unit"], options.get("by"), options.get("within")} - {None, "item"}
     if options.get("group_file") and names.isdisjoint(GroupFile(as_path(options["group_file"]), GROUP).names):
         return f"--groups {options['group_file']}: not used; name one of its columns with --unit or --by"
     if options.get("documents") and not names & {"document", "domain"}:

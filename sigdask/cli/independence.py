@@ -76,6 +76,5 @@ def _read_labellings(options: dict[str, Any]) -> tuple[Counts, str]:
         gold, reference = str(source.path), source.system
     if gold is not None and gold_column is None and not files:
         raise InputError("--gold is the only labelling", remedy="name a file to compare with it")
-    within = () if options["within"] is None else (options["within"],)
-    counts = read_systems({**options, "systems": files, "gold": gold, "unit": within}, noun="labelling")
+    counts = read_systems({**options, "systems": files, "gold": gold}, "labelling", [options["within"]])
     return counts, reference

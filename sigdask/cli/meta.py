@@ -65,5 +65,5 @@ def command(**options: Any) -> None:
         raise InputError(f"--format {name}: meta reads only tables and folders of its own format, meta")
     format_ = build_format(options["language_pair"], options["scores"], options["lower"], given)
     human = () if options["human"] is None else (f"gold={options['human']}",)
-    read = {"format_": format_, "columns": (*options["columns"], *human), "metrics": (metric,), "unit": (unit,)}
+    read = {"format_": format_, "columns": (*options["columns"], *human), "metrics": (metric,), "unit": unit}
     compare(partial(sort_by_agreement, metric), **{**options, **read, "gold": None})

@@ -56,7 +56,9 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
     """
     recorded = _read_recorded(what, options["name"])
     with show_progress() as steps:
-        counts = read_systems({**options, **_reading_options(recorded), "systems": systems})
+        counts = read_systems(
+            {**options, **_reading_options(recorded), "systems": systems}, columns=_list_columns(recorded)
+        )
         execution: dict[str, Any] = {**select_options(RunOptions, options), "cache": not options["no_cache"]}
         execution["progress"] = steps
         with connect_once(execution.get("cluster", "auto"), execution.get("workers")) as cluster:
@@ -87,14 +89,14 @@ def _read_recorded(what: str, name: str | None) -> RecordedResults:
 def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
     """Return the options for reading files that follow from recorded results and their signatures."""
     signatures = [result.signature for result in recorded.results]
-    columns = [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
-    columns += recorded.options["unit"]
-    return {
-        "name": signatures[0].test_set,
-        "metrics": tuple(dict.fromkeys(signature.metric for signature in signatures)),
-        "unit": tuple(dict.fromkeys(columns)),
-        "by": None,
-    }
+    metrics = dict.fromkeys(signature.metric for signature in signatures)
+    return {"name": signatures[0].test_set, "metrics": tuple(metrics), "unit": None, "by": None}
+
+
+def _list_columns(recorded: RecordedResults) -> list[str]:
+    """Return the columns of the units and subsets of recorded results."""
+    signatures = [result.signature for result in recorded.results]
+    return [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
 
 
 def _describe_outcome(outcome: ReproduceOutcome) -> Iterator[str]:

@@ -139,7 +139,7 @@ def power(
     metrics: str | Sequence[AnyMetric] | AnyMetric | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     baseline: str | None = None,
-    unit: str | Sequence[str] | None = None,
+    unit: str | None = None,
     alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     adjust: AdjustPower = "none",
@@ -175,9 +175,8 @@ def power(
         Systems to compare, by default all pairs.
     baseline : str, optional
         Compare all other systems only with this one. Not with `pairs`.
-    unit : str or sequence of str, optional
-        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document". Of several
-        nested units, the coarsest is swapped.
+    unit : str, optional
+        Unit that is swapped as a whole: "item" (the default) or a grouping column, such as "document".
     alternative : {"two-sided", "greater", "less"}
         Alternative hypothesis about score_a - score_b, by default "two-sided".
     alpha : float

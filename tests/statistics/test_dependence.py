@@ -5,10 +5,8 @@ import pytest
 from builders import build_rng
 from scipy import stats
 
-from sigdask.analysis.comparison.classical import find_coarsest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.errors import InputError
 from sigdask.results.record import NamedValues
 from sigdask.statistics.dependence import SumsOfSquares, find_clear
 
@@ -101,17 +99,6 @@ def test_dependent_items_are_warned_of_and_the_named_remedy_gives_a_larger_p():
     assert "unit='document'" in warning
     [by_document] = compare_all(draw_data(0.5), metrics=["mean"], trials=4095, unit="document")
     assert by_document.p_value > r.p_value
-
-
-def test_nested_units_swap_at_the_highest_level():
-    data = draw_data(0.2, columns=("document", "domain"))
-    results = compare_all(data, metrics=["mean"], unit=("document", "domain"))
-    assert (results[0].unit, results[0].n_units) == ("domain", 6)
-    assert find_coarsest(data, ("item",)) == "item"
-    assert any("only 6 units (domain)" in w for w in results.warnings)
-    crossed = Counts.from_scores({"a": [1, 2, 3], "b": [2, 1, 1]}, groups={"x": ["p", "p", "q"], "y": ["r", "s", "s"]})
-    with pytest.raises(InputError, match=r"\w '\w' is in more than one \w, but units must be nested"):
-        compare_all(crossed, metrics=["mean"], unit=("x", "y"))
 
 
 def test_the_dependence_of_a_ratio_is_that_of_its_linearisation():

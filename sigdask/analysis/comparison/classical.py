@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.texts import Texts
-from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios, compute_gradients
 from sigdask.randomization.panels.sums import Panel, SwapUnits
@@ -398,50 +395,16 @@ MAX_UNIT_SUMS, MAX_PAIRS = 2**24, 2**12
 """Maximum numbers of unit sums and of pairs of systems held at a time."""
 
 
-def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
-    """Return the coarsest of nested levels, which is the unit to swap.
-
-    Parameters
-    ----------
-    counts : Counts
-        The items and their columns.
-    levels : sequence of str
-        "item" or columns; each must lie within the next coarser one.
-    """
-    columns = [level for level in dict.fromkeys(levels) if level != "item"]
-    if not columns:
-        return "item"
-    coarsest_last = sorted(columns, key=lambda column: -len(counts.group(column).levels))
-    for fine, coarse in pairwise(coarsest_last):
-        if (stray := _find_stray(counts.group(fine), counts.group(coarse))) is not None:
-            raise InputError(
-                f"{fine} {stray!r} is in more than one {coarse}, but units must be nested",
-                remedy=f"give only one of the units {fine} and {coarse}",
-            )
-    return coarsest_last[-1]
-
-
-def _find_stray(fine: Texts, coarse: Texts) -> str | None:
-    """Return a group of `fine` that lies in several groups of `coarse`, or None if there is none."""
-    _, strays = _map_groups(fine.codes, len(fine.levels), coarse)
-    return fine[int(strays[0])] if len(strays) else None
-
-
-def _map_groups(index: NDArray[Any], n: int, coarse: Texts) -> tuple[Integers, Integers]:
-    """Return the coarse group of each of `n` finer ones, given that of each row, and the rows that contradict it."""
-    coarse_of, ranks = np.zeros(n, np.int64), coarse.ranks
-    coarse_of[index[::-1]] = ranks[::-1]  # from the first row of each group
-    return coarse_of, np.flatnonzero(coarse_of[index] != ranks)
-
-
 def find_coarser_columns(counts: Counts, units: SwapUnits) -> dict[str, Integers]:
     """Return the group of each unit in columns whose groups contain whole units, fewer than there are units."""
     columns = {}
     for column in counts.groups:
         group = counts.group(column)
-        unit_groups, strays = _map_groups(units.index, units.n_units, group)
-        if column != counts.unit and not len(strays) and 2 <= len(group.levels) < units.n_units:
-            columns[column] = unit_groups
+        group_of_unit, ranks = np.zeros(units.n_units, np.int64), group.ranks
+        group_of_unit[units.index] = ranks
+        is_whole = (group_of_unit[units.index] == ranks).all()
+        if column != counts.unit and is_whole and 2 <= len(group.levels) < units.n_units:
+            columns[column] = group_of_unit
     return columns
 
 

@@ -427,8 +427,8 @@ class CompareSpec:
         Systems to compare; None for all pairs, or all against the baseline.
     baseline : str or None
         The system that all others are compared with.
-    levels : tuple of str
-        Names of units; the coarsest is swapped.
+    unit : str or None
+        Column of the unit that is swapped; None for that of the data.
     by : str or None
         Column of subsets.
     method, exact_limit, trials, seed
@@ -448,7 +448,7 @@ class CompareSpec:
     metrics: Sequence[AnyMetric]
     pairs: Sequence[tuple[str, str]] | None = None
     baseline: str | None = None
-    levels: tuple[str, ...] = ()
+    unit: str | None = None
     by: str | None = None
     method: Method = "auto"
     exact_limit: float | None = None
@@ -470,15 +470,13 @@ class CompareSpec:
     def from_options(options: SelectionOptions, metrics: Sequence[AnyMetric]) -> CompareSpec:
         """Return the specification of comparisons that options describe, under these metrics."""
         values: Mapping[str, Any] = options
-        unit, tests = options["unit"], parse_tests(options["tests"])
-        levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
+        tests = parse_tests(options["tests"])
         same: dict[str, Any] = {name: value for name, value in options.items() if name in CompareSpec.__slots__}
         return CompareSpec(**same | {
             "metrics": metrics,
-            "levels": levels,
             "tests": tests,
             "unused": tuple(find_unused_options(options)),
-            "requested": {name: values[name] for name in RECORDED_OPTIONS} | {"unit": [*levels], "tests": [*tests]},
+            "requested": {name: values[name] for name in RECORDED_OPTIONS} | {"tests": [*tests]},
         })  # fmt: skip
 
     def find_metrics(self, counts: Counts) -> list[KnownMetric]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.classical import compute_unit_correlations, find_coarsest, run_tests
+from sigdask.analysis.comparison.classical import compute_unit_correlations, run_tests
 from sigdask.analysis.comparison.equal_scores import explain_contested
 from sigdask.analysis.comparison.families import (
     DETAILS,
@@ -165,8 +165,7 @@ def _iter_dependence_notes(dependences: Mapping[str, Columns], unit: str) -> Ite
 
 def plan_set(counts: Counts, spec: CompareSpec) -> SetAnalysis:
     """Return the analysis that a specification asks of a test set, ready to be counted, without intervals."""
-    unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
-    grouped = counts.with_unit(unit)
+    grouped = counts.with_unit(spec.unit or counts.unit)
     metrics = spec.find_metrics(grouped)
     spec = replace(spec, metrics=[bind_metric(metric, grouped) for metric in metrics])  # once for all units
     main = plan_jobs(grouped, spec)
@@ -443,7 +442,7 @@ def plan_study(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
-    specs = [(counts.with_runs_as_units(*spec.levels, *filter(None, [spec.by])), spec) for counts, spec in specs]
+    specs = [(counts.with_runs_as_units(*filter(None, [spec.unit, spec.by])), spec) for counts, spec in specs]
     family_trials = _choose_family_trials(specs, adjust)
     analyses = [plan_set(counts, replace(spec, family_trials=family_trials)) for counts, spec in specs]
     comparisons = JoinedComparisons.from_sets(*(analysis.main for analysis in analyses))
@@ -479,7 +478,7 @@ def build_specs(test_sets: Sequence[Counts | Any], options: SelectionOptions) ->
     if value is not None and not metrics:
         raise InputError("no metric given", remedy="name one (`sigdask list metrics` lists them)")
     spec = CompareSpec.from_options(options, metrics)
-    grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
+    grouping = [name for name in (spec.unit, spec.by) if name not in {"item", None}]
     names = [metric for metric in metrics if isinstance(metric, str)]
     specs = []
     for data in test_sets:
