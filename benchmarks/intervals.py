@@ -21,10 +21,9 @@ def _prepare_intervals(counts, metric, n_resamples):
 
     def run(n=n_resamples):
         spec = replace(comparisons.spec, resamples=n)
-        interval_jobs = IntervalJobs.from_comparisons(replace(comparisons, spec=spec))
-        interval_jobs.build_columns(
-            dict(zip(interval_jobs.jobs, count_jobs(interval_jobs.jobs, cluster="none"), strict=True))
-        )
+        intervals = IntervalJobs.from_comparisons(replace(comparisons, spec=spec))
+        jobs = [part.job for part in intervals.cells]
+        intervals.build_columns(dict(zip(jobs, count_jobs(jobs, cluster="none"), strict=True)))
 
     run(100)
     return run, 1.0

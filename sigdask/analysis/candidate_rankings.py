@@ -50,7 +50,7 @@ from sigdask.statistics.candidates import (
     estimate_dispersion,
     fisher_exact,
 )
-from sigdask.text import describe_items, iter_json, to_plain
+from sigdask.text import describe_items, to_plain
 
 MAX_CUTOFFS = 1_000
 """Maximum number of cutoffs of a curve."""
@@ -250,13 +250,9 @@ class RankingEvaluation:
         """Return a data frame with a row for each measure and n. Libraries are those of `Results.to_frame`."""
         return build_frame_from_rows([to_plain(row) for row in self.precision], library)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as a dictionary of plain Python values, as JSON has them."""
         return {"kind": "rankings", **to_plain(self), "models": MODELS}
-
-    def json_parts(self) -> Iterator[str]:
-        """Yield the evaluation as JSON text, in parts."""
-        return iter_json(self.as_dict())
 
     def csv_lines(self) -> Iterator[str]:
         """Yield the lines of a CSV table of precision and recall, beginning with the column names."""
@@ -526,7 +522,7 @@ class RepeatedSamples:
     found: tuple[AcceptanceSet, ...]
     notes: tuple[str, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the validation as a dictionary of plain Python values, as JSON has them."""
         return {
             "kind": "rankings-validation",
@@ -536,10 +532,6 @@ class RepeatedSamples:
             "notes": list(self.notes),
             "models": {"precision": MODEL},
         }
-
-    def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text of the validation in parts."""
-        return iter_json(self.as_dict())
 
     def csv_lines(self) -> Iterator[str]:
         """Yield the lines of a CSV table, a row for each acceptance set and sample, after the column names."""

@@ -57,7 +57,7 @@ from sigdask.results.fields import build_table
 from sigdask.statistics.power import Estimate
 from sigdask.statistics.ranking_letters import find_best
 from sigdask.statistics.rounding import format_p_equals, format_score
-from sigdask.text import format_count
+from sigdask.text import format_count, iter_json
 
 
 class PaperTables:
@@ -479,7 +479,7 @@ def _select_options(declaration: type[Declaration], arguments: Mapping[str, Any]
 def list_analysis_texts(analysis: Any) -> Texts:
     """Return what files of an analysis other than comparisons hold, by format."""
     texts: Texts = {
-        "json": lambda: chain(analysis.json_parts(), ["\n"]),
+        "json": lambda: chain(iter_json(analysis.to_dict()), ["\n"]),
         "text": lambda: [render_analysis(analysis, everything=True), "\n"],
     }
     if hasattr(analysis, "csv_lines"):

@@ -77,13 +77,9 @@ class ListedResults(Sequence[Entry]):
         """Return the object that `--json` writes, made of plain Python values."""
         raise NotImplementedError
 
-    def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text that `--json` writes, in parts."""
-        return iter_json(self.to_dict())
-
     def to_json(self) -> str:
         """Return the JSON text that `--json` writes."""
-        return "".join(self.json_parts())
+        return "".join(iter_json(self.to_dict()))
 
 
 def iter_csv(parts: Iterable[pa.Table]) -> Iterator[str]:

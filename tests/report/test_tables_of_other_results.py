@@ -36,14 +36,14 @@ def test_a_table_of_measures_has_precision_of_the_json_with_the_best_in_bold():
     measure_rows, pairs = parse_tables(results.to_markdown())
     header, *rows = measure_rows
     assert [text for text, _ in header] == ["measure", "AP", "n = 10", "n = 40"]
-    measures = {row_dict["measure"]: row_dict for row_dict in results.as_dict()["measures"]}
-    precision = {(row["measure"], row["n"]): row["precision"] for row in results.as_dict()["precision"]}
+    measures = {row_dict["measure"]: row_dict for row_dict in results.to_dict()["measures"]}
+    precision = {(row["measure"], row["n"]): row["precision"] for row in results.to_dict()["precision"]}
     for (name, _), (average, _), *cells in rows:
         assert average == f"{measures[name]['average_precision']:.4f}"
         assert [text.split()[0] for text, _ in cells] == [f"{100 * precision[name, n]:.1f}" for n in (10, 40)]
     averages = {name: row_dict["average_precision"] for name, row_dict in measures.items()}
     assert [name for (name, _), (_, bold), *_ in rows if bold] == [max(averages, key=averages.get)]
-    differences = {(row["a"], row["b"], row["n"]): row for row in results.as_dict()["differences"]}
+    differences = {(row["a"], row["b"], row["n"]): row for row in results.to_dict()["differences"]}
     for row in pairs[1:]:
         (a, _), (b, _), *better = row
         for sign, (text, _) in zip((1, -1), better, strict=True):

@@ -380,18 +380,13 @@ class IntervalJobs:
         return IntervalJobs(tuple(groups), why, spec.confidence)
 
     @property
-    def jobs(self) -> list[Job]:
-        """All jobs to count."""
-        return [part.job for part in self.cells]
-
-    @property
     def cells(self) -> list[CountedCells]:
         """The comparisons' counts, in the order of the jobs."""
         counted = ((group.job, group.indices) for group in self.groups)
         return [CountedCells.from_whole(job, indices) for job, indices in counted if job is not None]
 
     def build_columns(self, tallies: Tallies) -> Columns:
-        """Return the columns of intervals, computed from the tallies of `jobs`."""
+        """Return the columns of intervals, computed from the tallies of the jobs."""
         n = len(self.why)
         columns: Columns = {path: np.full(n, np.nan) for path in (*PATHS, "paired_d", "interval.skewness")}
         columns |= {path: np.full(n, value) for path, value in NO_INTERVAL.items()} | {"interval.why": self.why.copy()}

@@ -205,7 +205,7 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
     counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
     spec = CompareSpec([sigdask.metric(never, of="outputs")], interval="auto")
     interval_jobs = IntervalJobs.from_comparisons(plan_jobs(counts, spec))
-    assert interval_jobs.jobs == []
+    assert interval_jobs.cells == []
     assert "ValueError: no" in interval_jobs.build_columns({})["interval.why"][0]
 
 
