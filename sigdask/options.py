@@ -69,7 +69,7 @@ class Option:
     name, choices : str and tuple of str
         Its name, and the values that it accepts. Both are inferred from its annotation.
     kind : type
-        bool, int or float if its value has only this type, otherwise object.
+        bool, int, float or str if its value has only this type, otherwise object.
     """
 
     help: str
@@ -100,6 +100,8 @@ class Option:
         """
         if value is None:
             return
+        if self.kind is str and not isinstance(value, str):
+            raise InputError(f"{name} = {value!r}: must be one name")
         if self.kind in {int, float} and not isinstance(value, Real):
             raise InputError(f"{name} = {value!r}: must be a number")
         if self.kind is int and value != int(value):
@@ -136,7 +138,9 @@ def _complete_option(name: str, hint: Any, option: Option) -> Option:
     members = get_args(hint) if get_origin(hint) in {Union, types.UnionType} else (hint,)
     kinds = [kind for kind in members if kind is not type(None)]
     choices = tuple(chain.from_iterable(get_args(kind) for kind in kinds if get_origin(kind) is Literal))
-    return replace(option, name=name, choices=choices, kind=kinds[0] if kinds in ([bool], [int], [float]) else object)
+    return replace(
+        option, name=name, choices=choices, kind=kinds[0] if kinds in ([bool], [int], [float], [str]) else object
+    )
 
 
 MATCHED_TESTS = {

@@ -116,6 +116,7 @@ def test_a_result_is_found_by_its_systems_and_metric(names, message):
         ((SCORES,), {"seed": -1}, InputError, "seed = -1"),
         ((SCORES,), {"method": "magic"}, InputError, "method = 'magic'"),
         ((SCORES,), {"unit": "paragraph"}, InputError, "no column 'paragraph'.*document"),
+        ((SCORES,), {"unit": ["document"]}, InputError, r"unit = \['document'\]: must be one name"),
         ((SCORES,), {"baseline": "z"}, InputError, "no system 'z'"),
         ((SCORES,), {"cluster": "nowhere"}, InputError, "expected auto, none"),
         ((SCORES,), {"cluster": "local", "workers": 0}, InputError, "workers = 0"),
