@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy
 
-from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_pairs
-from sigdask.analysis.comparison.study import build_specs, plan_set
+from sigdask.analysis.comparison.classical import compute_unit_correlations
+from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_comparisons, list_pairs
+from sigdask.analysis.comparison.study import build_specs, iter_dependence_notes
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.counts.texts import ScopeNote
@@ -495,12 +496,11 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Obser
             yield ObservedPair(panel.select([row])), (counts.systems[a], counts.systems[b])
 
 
-def _warn_of_correlation(counts: Counts, spec: CompareSpec, alpha: float) -> Iterator[str]:
+def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
     """Yield a warning for each coarser column within which differences are correlated, as in `compare`."""
-    if counts.groups:
-        for note in plan_set(counts, replace(spec, alpha=alpha, second_run=False)).notes:
-            if note.kind == "dependence":
-                yield ScopeNote(f"the answer below is too optimistic: {note.text}")
+    dependences = compute_unit_correlations(list_comparisons(counts, spec)) if counts.groups else {}
+    for note in iter_dependence_notes(dependences, counts.unit):
+        yield ScopeNote(f"the answer below is too optimistic: {note.text}")
 
 
 def _iter_notes(n: int, options: PowerOptions, level: float) -> Iterator[str]:
@@ -568,5 +568,5 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
         for search in searches:
             search.run()
     powers = tuple(search.build_power(grouped.name, grouped.unit) for search in searches)
-    notes = (*_warn_of_correlation(counts, spec, alpha), *_iter_notes(n, asked, level))
+    notes = (*_warn_of_correlation(grouped, spec), *_iter_notes(n, asked, level))
     return PowerResults(powers, alpha, asked["adjust"], spec.seed, notes)

@@ -133,10 +133,10 @@ class SetAnalysis:
         notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in spec.unused if option.idle_with]
         permuted = (note_permutation(metric, unit) for metric in self.main.metrics)
         notes += [note for note in permuted if note is not None]
-        return [*notes, *_iter_dependence_notes(self.dependences, unit)]
+        return [*notes, *iter_dependence_notes(self.dependences, unit)]
 
 
-def _iter_dependence_notes(dependences: Mapping[str, Columns], unit: str) -> Iterator[Note]:
+def iter_dependence_notes(dependences: Mapping[str, Columns], unit: str) -> Iterator[Note]:
     """Yield notes on columns within which differences are clearly correlated."""
     n_tested = sum(int(np.count_nonzero(entry["n_groups"])) for entry in dependences.values())
     for column, correlation in dependences.items():
