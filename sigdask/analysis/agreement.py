@@ -38,18 +38,9 @@ def name_metric(options: Mapping[str, Any]) -> str:
             "its threshold",
             option=spell("threshold"),
         )
-    if permute == "pairs" and statistic not in {"accuracy", "acc-eq"}:
-        raise InputError(
-            f"{spell('permute', 'pairs')}: swaps decisions on pairs, but {statistic} is not a share of pairs",
-            remedy=f"use {spell('statistic', 'accuracy')}",
-        )
-    if statistic == "spa" and (options["level"] == "segment" or options["group"] != "none"):
-        raise InputError(
-            f"{spell('statistic', 'spa')}: applies to systems",
-            remedy=f"leave out {spell('level', 'segment')} and {spell('group')}",
-        )
+    default_level = "system" if statistic == "spa" else "segment"
     parts = {
-        "level": options["level"] if options["level"] == "system" and statistic != "spa" else None,
+        "level": options["level"] if options["level"] != default_level else None,
         "group": options["group"] if options["group"] != "none" else None,
         "undefined": options["undefined"] if options["undefined"] != "omit" and statistic != "spa" else None,
         "permute": "pairs" if permute == "pairs" else None,

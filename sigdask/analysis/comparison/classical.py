@@ -23,6 +23,7 @@ from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
+from sigdask.counts.texts import Texts
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios, compute_gradients
 from sigdask.randomization.panels.sums import Panel, SwapUnits
