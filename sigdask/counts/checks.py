@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,9 @@ def check_indices(columns: Mapping[str, Any]) -> None:
 
 def check_unique(names: Sequence[str], what: str) -> None:
     """Raise if two names have the same canonical form."""
+    forms = [] if isinstance(names, Texts) else [unicodedata.normalize("NFC", str(name)) for name in names]
+    if forms and len({*forms}) == len(forms):  # of a few names, sooner than by sorting in Arrow
+        return
     order, are_repeated = canonicalize_column(names).sorted
     if are_repeated.any():
         raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")
