@@ -35,7 +35,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
-from sigdask.results.record import NamedValues
+from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, Check, estimate_trials_to_decide
 from sigdask.statistics.matchings import (
@@ -82,8 +82,10 @@ class Independence:
         (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
         99 % Clopper-Pearson interval of the exact p. Both ends equal p if it is exact.
-    second_run, exact : NamedValues or None
-        Cross-check by a second run, and the exact p, as in `Result`. None without them.
+    second_run : SecondRun or None
+        Cross-check by a second run. None if there was none.
+    exact : Exact or None
+        Exact p. None if it was not computed.
     checks : tuple of Check
         Cross-checks and their verdicts.
     warnings : tuple of str
@@ -110,8 +112,8 @@ class Independence:
     n_extreme: int | None
     p_value: float
     p_interval: tuple[float, float]
-    second_run: NamedValues | None = None
-    exact: NamedValues | None = None
+    second_run: SecondRun | None = None
+    exact: Exact | None = None
     checks: tuple[Check, ...] = ()
     warnings: tuple[str, ...] = ()
     p_adjusted: float | None = None
@@ -294,7 +296,7 @@ MAX_FACTORIAL = 19
 class ExactP(NamedTuple):
     """An exact p-value, and the numbers of orders of the items that it comes from; None if they exceed 2**53."""
 
-    record: NamedValues
+    record: Exact
     n_extreme: int | None
     n_arrangements: int | None
 
@@ -322,8 +324,7 @@ def compute_exact_p(
     extreme = score.is_extreme(score.compute_values(agreements))[TAILS.index(alternative)]
     n_ways = numbers[tuple(agreements.T)]
     p = Fraction(n_ways[extreme].sum()) / Fraction(n_ways.sum())
-    method = "hypergeometric" if is_single else "rook-polynomials"
-    record = NamedValues(p_lo=float(p), p_hi=float(p), method=method, guarantee=guarantee)
+    record = Exact(float(p), float(p), "hypergeometric" if is_single else "rook-polynomials", guarantee)
     sizes = [stratum.n_items for stratum in strata]
     n = math.prod(map(math.factorial, sizes)) if max(sizes) < MAX_FACTORIAL else MAX_JSON_INTEGER + 1
     if guarantee == "numeric" or n > MAX_JSON_INTEGER:
@@ -460,8 +461,7 @@ def _judge_sampled(runs: Sequence[tuple[int, int]], exact: ExactP | None, n_test
     second, checks = None, [Check("second run", "not applicable", None, "not requested")]
     if len(runs) > 1 and all(n_trials for _, n_trials in runs):
         k2, n2 = runs[1]
-        p, agreement_p = float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k, k2, n, n2))
-        second = NamedValues(n_trials=n2, n_extreme=k2, p_value=p, agreement_p=agreement_p)
+        second = SecondRun(n2, k2, float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k, k2, n, n2)))
         checks = [bounds.judge_second_run((runs[0], runs[1]), second.agreement_p, n_tests)]
     if exact is not None:
         checks.append(bounds.judge_known_p("exact value", exact.record.p_lo, k, n, n_tests, exact=False))

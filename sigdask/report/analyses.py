@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any, TypeVar, cast
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from sigdask.analysis.candidate_rankings import (
@@ -819,8 +820,9 @@ def load_results(path: str | Path) -> AnyResults:
     if command:
         try:
             json.dumps(document, allow_nan=False)
-        except ValueError:
-            raise InputError("holds NaN or an infinite number", file=path, remedy="write null") from None
+            orjson.dumps(document)  # which refuses whole numbers above 64 bits
+        except (TypeError, ValueError):
+            raise InputError("holds NaN, or an infinite or too large number", file=path, remedy="write null") from None
     match command:
         case "rankings":
             evaluation = _load_analysis(path, "rankings", Evaluation, document)
@@ -829,9 +831,9 @@ def load_results(path: str | Path) -> AnyResults:
                 raise InputError("lacks the precision of a measure at some n", file=path, remedy="compute it again")
             return evaluation
         case "independence":
-            return _load_analysis(path, "independence", Independences, document | {"found": document["results"]})
+            return _load_analysis(path, "independence", Independences, document | {"found": document.get("results")})
         case "power":
-            return _load_analysis(path, "power", Powers, document | {"found": _list_powers(document["power"])})
+            return _load_analysis(path, "power", Powers, document | {"found": _list_powers(document.get("power"))})
     return _load_comparisons(check_results(path, document))
 
 

@@ -110,6 +110,47 @@ def group_by_weight(notes: Iterable[Note]) -> list[tuple[str, str, list[str]]]:
     return [(label, NOTE_WEIGHTS[label][0], [*own]) for label, own in texts.items() if own]
 
 
+@dataclass(frozen=True, slots=True)
+class SecondRun:
+    """A second, independent run of as many trials, which checks the first.
+
+    Attributes
+    ----------
+    n_trials, n_extreme : int
+        Number of trials, and how many of them are at least as extreme as observed.
+    p_value : float
+        (n_extreme + 1) / (n_trials + 1).
+    agreement_p : float
+        p of Fisher's exact test that extreme trials are equally likely in both runs. A very small value shows an error.
+    """
+
+    n_trials: int
+    n_extreme: int
+    p_value: float
+    agreement_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The exact p-value, or bounds of it.
+
+    Attributes
+    ----------
+    p_lo, p_hi : float
+        Lower and upper limit of the exact p. They are equal if all its digits are known.
+    method : str
+        How it was computed, such as "enumeration" (all arrangements) or "binomial" (sign test).
+    guarantee : {"exact", "certified", "numeric", "bounds"}
+        How well p is known: "exact", within close limits that are "certified" or computed numerically ("numeric"), or
+        only within "bounds".
+    """
+
+    p_lo: float
+    p_hi: float
+    method: str
+    guarantee: str
+
+
 class NamedValues(SimpleNamespace):
     """An object within a result, such as its interval: its members are attributes, which `schema.json` explains.
 

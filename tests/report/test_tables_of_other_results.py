@@ -1,6 +1,7 @@
 """Tests of paper tables of rankings, independence tests and power, against the JSON."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ from command import call_sigdask
 from paper_tables import HOSTILE_NAMES, compile_paper, parse_tables
 
 from sigdask.counts import Candidates, Counts
-from sigdask.report.analyses import independence_all, power, rankings
+from sigdask.errors import InputError
+from sigdask.report.analyses import independence_all, load_results, power, rankings
 
 
 def evaluate_rankings(names=("one", "two", "three"), **options):
@@ -91,6 +93,17 @@ def test_hostile_names_are_text_and_frames_have_the_rows(found):
     assert "<script>" not in results._repr_html_()
     assert "&lt;script&gt;" in results._repr_html_()
     assert len(results.to_frame()) == (12 if found is evaluate_rankings else 15 if found is compute_power else 6)
+
+
+@pytest.mark.parametrize("compute", [evaluate_rankings, compute_power, compute_independence])
+def test_their_json_is_read_again_and_refused_if_a_number_is_impossible(compute, tmp_path):
+    path, computed = tmp_path / "results.json", compute().to_dict()
+    path.write_text(json.dumps(computed))
+    assert load_results(path).to_dict() == computed
+    for seed in (math.nan, 10**400):
+        path.write_text(json.dumps(computed | {"seed": seed}))
+        with pytest.raises(InputError, match=r"results\.json"):
+            load_results(path)
 
 
 @pytest.mark.slow
