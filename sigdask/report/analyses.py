@@ -819,9 +819,8 @@ def load_results(path: str | Path) -> AnyResults:
     command = find_other_command(document)
     if command:
         try:
-            json.dumps(document, allow_nan=False)
-            orjson.dumps(document)  # which refuses whole numbers above 64 bits
-        except (TypeError, ValueError):
+            orjson.loads(json.dumps(document))  # which refuses what Python reads: NaN, infinity, 10**400
+        except ValueError:
             raise InputError("holds NaN, or an infinite or too large number", file=path, remedy="write null") from None
     match command:
         case "rankings":
