@@ -1,8 +1,6 @@
-"""Details of single comparisons: the null distribution, and the units that decide.
+"""Details of single comparisons: the units that decide.
 
-The null distribution has the differences of all arrangements if they are few. Otherwise it has those of the first
-trials of the first run, as many as take some tens of milliseconds. All comparisons get details if they are few, else
-those of a gate and doubtful ones.
+All comparisons get details if they are few, else those of a gate and doubtful ones.
 
 Tables of units have both systems' scores on every unit, and the contribution of each unit to the difference.
 """
@@ -10,7 +8,6 @@ Tables of units have both systems' scores on every unit, and the contribution of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,15 +19,10 @@ from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
-from sigdask.randomization.influence import PairPanel, compute_effects, compute_unit_contributions, iter_differences
-from sigdask.randomization.panels.agreement import DecisionPanel
-from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.tallies import TAILS
+from sigdask.randomization.influence import compute_effects
 from sigdask.results.columns import Subset
-from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, build_unit_data
+from sigdask.results.export import NO_CONTRIBUTION, SHARE, SWAP, build_unit_data
 from sigdask.results.table import Table
 
 MAX_BARS = 61
@@ -71,67 +63,6 @@ class EqualWidthBars:
         low = minimum - step / 2
         edges = low + width * np.arange(int((maximum - low) / width) + 2)
         return EqualWidthBars(low, width, np.histogram(values, edges)[0], np.histogram(values[marked], edges)[0])
-
-
-MAX_TRIALS, MIN_TRIALS = 2**13, 2**10
-
-MAX_WORK = 2**28
-"""Maximum number of unit sums per pair that are added up for its details."""
-
-BOX_TRIALS_RATIO, MIN_BOX_TRIALS = 100, 16
-"""For metrics of whole outputs, whose trials are slow: one in this many trials is repeated, and at least so many."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NullDistribution:
-    """The null distribution of one difference, as a histogram.
-
-    Attributes
-    ----------
-    observed : float
-        The difference itself.
-    n_trials, n_extreme : int
-        Number of trials drawn, and of those at least as extreme as the observed difference, under the alternative.
-    is_whole : bool
-        Whether these are all arrangements.
-    histogram : EqualWidthBars
-        Histogram of the differences. The extreme ones are marked.
-    """
-
-    observed: float
-    n_trials: int
-    n_extreme: int
-    is_whole: bool
-    histogram: EqualWidthBars
-
-
-def draw_null_distribution(panel: PairPanel, row: int, column: int, tail: int, n_asked: int) -> NullDistribution:
-    """Return the null distribution of the difference of a pair under one metric, the same on any machine.
-
-    Parameters
-    ----------
-    panel : Panel or RescoredPanel
-        The panel that was counted.
-    row, column
-        The pair and the metric in the panel.
-    tail : int
-        The tail of the alternative.
-    n_asked : int
-        Requested trials.
-    """
-    if not isinstance(panel, Panel | PresencePanel):
-        most = max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
-    else:
-        size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
-        most = int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
-    n_arrangements = 1 << min(int(panel.n_discordant[row, column]), 40)
-    if is_whole := n_arrangements <= most:
-        [swapped] = iter_differences(panel.build_enumeration(row, column), n_trials=n_arrangements)
-    else:
-        [swapped] = iter_differences(panel.select([row], [column]), n_trials=min(most, n_asked))
-    is_extreme = swapped.extreme[:, tail]
-    histogram = EqualWidthBars.from_values(swapped.differences, is_extreme)
-    return NullDistribution(swapped.observed, len(is_extreme), int(is_extreme.sum()), is_whole, histogram)
 
 
 MAX_DECIDING = 10
@@ -242,6 +173,47 @@ def _format_plain(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScoredUnits:
+    """The units that both systems of a comparison have, in the order of the data.
+
+    Attributes
+    ----------
+    items, index : int64 array, shape (n_items,)
+        The compared items, and the unit of each.
+    first : int64 array, shape (n_units,)
+        The first item of each unit.
+    scores : float64 array, shape (n_units, 2)
+        Scores of both systems on each unit alone, NaN if undefined.
+    contributions : float64 array, shape (n_units,)
+        Contribution of each unit to the difference.
+    kind : {"share", "swap", "none"}
+        What contributions are, as in `results.export.build_unit_data`.
+    """
+
+    items: Integers
+    index: Integers
+    first: Integers
+    scores: Floats
+    contributions: Floats
+    kind: str
+
+    @staticmethod
+    def from_pair(comparisons: Comparisons, pair: tuple[int, int], metric: AnyBound, mask: Bools | None) -> ScoredUnits:
+        """Return the scored units of two systems under a metric on the items of a subset."""
+        counts = comparisons.counts
+        items = np.flatnonzero(counts.in_common(pair, mask, metric.held))
+        _, first, index = np.unique(comparisons.units.index[items], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        index, first = np.argsort(order)[index], items[first[order]]
+        if not isinstance(metric, BoundMetric) or not len(items):
+            nans = np.full((len(first), 2), np.nan)
+            return ScoredUnits(items, index, first, nans, nans[:, 0], NO_CONTRIBUTION)
+        sums = sum_units(counts, metric, np.array(pair), items, index)
+        scores, contributions, adds_up = compute_effects(metric.form, sums)
+        return ScoredUnits(items, index, first, scores, contributions, SHARE if adds_up else SWAP)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class UnitShares:
     """The shares of units in the difference of one comparison.
 
@@ -270,10 +242,6 @@ class ComparisonDetails:
     ----------
     row : int
         Row in the table of results.
-    alternative : str
-        The alternative, which decides which differences are extreme.
-    null : NullDistribution
-        Distribution of the difference under swaps.
     field_names : tuple of str
         Names of inputs and gold standard in these data.
     shares : UnitShares or None
@@ -283,8 +251,6 @@ class ComparisonDetails:
     """
 
     row: int
-    alternative: str
-    null: NullDistribution
     field_names: tuple[str, str]
     shares: UnitShares | None = None
     deciding_units: tuple[UnitDetails, ...] = ()
@@ -292,9 +258,6 @@ class ComparisonDetails:
 
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
     """Return the details of some comparisons of a study, in the order of `rows`.
-
-    The same data, seed and trials give the same numbers on any machine. Details are omitted if a user's metric fails on
-    them.
 
     Parameters
     ----------
@@ -305,14 +268,9 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     rows : int64 array, shape (n_rows,)
         Rows to open, in the requested order.
     """
-    details = []
-    for comparisons in (analysis.main for analysis in study.analyses):
-        for row in rows.tolist():
-            if (index := _find_comparison(comparisons, table, row)) is not None:
-                with suppress(InputError):  # a metric of whole outputs gave no score, as the results say
-                    details.append(_open_comparison(comparisons, index, row, table.alternative[row]))
-    order = {row: k for k, row in enumerate(rows.tolist())}
-    return tuple(sorted(details, key=lambda entry: order[entry.row]))
+    sets = [analysis.main for analysis in study.analyses]
+    found = ((row, c, _find_comparison(c, table, row)) for row in rows.tolist() for c in sets)
+    return tuple(_open_comparison(c, index, row) for row, c, index in found if index is not None)
 
 
 def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | None:
@@ -331,47 +289,33 @@ def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | 
     return next(iter(np.flatnonzero(fits).tolist()), None)
 
 
-def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative: str) -> ComparisonDetails:
-    panel, place, column = comparisons.get_panel(index), int(comparisons.row[index]), int(comparisons.column[index])
-    assert isinstance(panel, PairPanel)
-    null = draw_null_distribution(panel, place, column, TAILS.index(alternative), int(comparisons.n_trials[index]))
-    words = ("source", "reference") if "segments" in comparisons.counts.fields else ("asked", "right")
-    if not isinstance(panel, Panel | PresencePanel) or isinstance(panel, DecisionPanel):
-        return ComparisonDetails(row, alternative, null, words)
-    contributions = compute_unit_contributions(panel, place, column)
-    sizes = np.abs(np.nan_to_num(contributions))
-    kept = np.flatnonzero(sizes > ROUNDING * sizes.max(initial=0.0))
-    values = contributions[kept]
-    order, n_for_a, n_for_b = np.argsort(-values, kind="stable"), int((values > 0).sum()), int((values < 0).sum())
-    histogram = EqualWidthBars.from_values(values, values < 0) if len(values) else None
-    is_mean = isinstance(panel, Panel) and panel.linear[column]
-    shares = UnitShares(is_mean, n_for_a, n_for_b, panel.extent[1] - len(values), histogram)
-    largest = np.concatenate([order[: min(MAX_DECIDING, n_for_a)], order[::-1][: min(MAX_DECIDING, n_for_b)]])
-    scores = np.full((len(largest), 2), np.nan)
-    if isinstance(panel, Panel) and is_mean:
-        sums = panel.values[kept[largest]][:, panel.pairs[place]].astype(np.int64)
-        scores = panel.metrics[column].form.score(panel.to_arguments(column, sums))
-    found = zip(panel.addresses[kept[largest]].tolist(), values[largest].tolist(), scores.tolist(), strict=True)
-    return ComparisonDetails(row, alternative, null, words, shares, tuple(_iter_units(comparisons, index, found)))
+def _open_comparison(comparisons: Comparisons, index: int, row: int) -> ComparisonDetails:
+    c, metric = comparisons, comparisons.get_metric(index)
+    words = ("source", "reference") if "segments" in c.counts.fields else ("asked", "right")
+    if not isinstance(metric, BoundMetric):
+        return ComparisonDetails(row, words)
+    pair = int(c.a[index]), int(c.b[index])
+    units = ScoredUnits.from_pair(c, pair, metric, c.get_mask(index))
+    values = units.contributions
+    values = np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
+    n_for_a, n_for_b = int((values > 0).sum()), int((values < 0).sum())
+    differing, order = values[values != 0], np.argsort(-values, kind="stable")
+    histogram = EqualWidthBars.from_values(differing, differing < 0) if len(differing) else None
+    shares = UnitShares(units.kind == SHARE, n_for_a, n_for_b, len(values) - len(differing), histogram)
+    largest = [*order[: min(MAX_DECIDING, n_for_a)], *order[::-1][: min(MAX_DECIDING, n_for_b)]]
+    return ComparisonDetails(row, words, shares, tuple(_describe_unit(c.counts, pair, units, k) for k in largest))
 
 
-def _iter_units(
-    comparisons: Comparisons, index: int, found: Iterable[tuple[int, float, Sequence[float]]]
-) -> Iterator[UnitDetails]:
-    """Yield units of a comparison, given the address, contribution and scores of each."""
-    counts = comparisons.counts
-    pair = int(comparisons.a[index]), int(comparisons.b[index])
-    is_used = counts.in_common(pair, comparisons.get_mask(index), comparisons.get_metric(index).held)
-    outputs = counts.outputs
+def _describe_unit(counts: Counts, pair: tuple[int, int], units: ScoredUnits, k: int) -> UnitDetails:
+    """Return a unit of a comparison with some of its items."""
+    outputs, (a, b) = counts.outputs, units.scores[k].tolist()
     columns = (None,) * 3 if outputs is None else (outputs.asked, *(outputs.systems[system] for system in pair))
-    for address, value, (a, b) in found:
-        items = np.flatnonzero(comparisons.units.index == address)
-        [name], used = _name_units(counts, items[:1]), items[is_used[items]].tolist()
-        if "topics" in counts.fields:  # rankings are too long to read
-            details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), format_value(a), format_value(b)),)
-        else:
-            details = tuple(_iter_items(counts, used, columns))
-        yield UnitDetails(name, value, (a, b), len(used), details)
+    [name], items = _name_units(counts, units.first[k : k + 1]), units.items[units.index == k].tolist()
+    if "topics" in counts.fields:  # rankings are too long to read
+        details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), format_value(a), format_value(b)),)
+    else:
+        details = tuple(_iter_items(counts, items, columns))
+    return UnitDetails(name, float(units.contributions[k]), (a, b), len(items), details)
 
 
 def _name_units(counts: Counts, items: Integers) -> list[str]:
@@ -468,19 +412,12 @@ def _iter_scores(
     comparisons: Comparisons, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None
 ) -> Iterator[pa.Table]:
     """Yield the units of one comparison in the order of the data; nothing if the systems have no item in common."""
-    counts = comparisons.counts
-    items = np.flatnonzero(counts.in_common(pair, mask, metric.held))
-    _, first, index, sizes = np.unique(comparisons.units.index[items], True, True, True)
-    order = np.argsort(first)
-    first, index, sizes = first[order], np.argsort(order)[index], sizes[order]
-    if not len(first):
+    units = ScoredUnits.from_pair(comparisons, pair, metric, mask)
+    if not len(units.first):
         return
-    scores, kind, note = np.full((len(first), 2), np.nan), NO_CONTRIBUTION, NO_SUMS
-    contributions = scores[:, 0]
-    if isinstance(metric, BoundMetric):
-        sums = sum_units(counts, metric, np.array(pair), items, index)
-        scores, contributions, adds_up = compute_effects(metric.form, sums)
-        kind, note = SHARE if adds_up else LEAVE_ONE_OUT, ""
+    counts, sizes = comparisons.counts, np.bincount(units.index)
+    note = NO_SUMS if units.kind == NO_CONTRIBUTION else ""
     a, b = (counts.systems[system] for system in pair)
     labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
-    yield build_unit_data(labels, _name_units(counts, items[first]), sizes, scores, contributions, kind, note)
+    names = _name_units(counts, units.first)
+    yield build_unit_data(labels, names, sizes, units.scores, units.contributions, units.kind, note)

@@ -266,7 +266,7 @@ class ComparisonResults(Sequence[Result]):
             The columns are test_set, subset, unit, metric, a, b, id, n_items, score_a, score_b, difference,
             contribution, contribution_kind and note. Scores are those of the unit alone, missing if they are 0/0.
             Contributions of the kind "share" add up to the difference of the two systems. Those of the kind
-            "leave-one-out" are that difference minus the difference without the unit. Metrics that are not computed
+            "swap" are half of what that difference loses if only this unit is swapped. Metrics that are not computed
             from sums over units, such as rank correlations, have none.
 
         Raises
