@@ -41,7 +41,7 @@ class EqualWidthBars:
     counts : int64 array, shape (n_bars,)
         Numbers in each.
     marked : int64 array, shape (n_bars,)
-        Number of marked values in each bar.
+        Number of negative ones in each bar.
     """
 
     low: float
@@ -50,19 +50,11 @@ class EqualWidthBars:
     marked: Integers
 
     @staticmethod
-    def from_values(values: Floats, marked: Bools) -> EqualWidthBars:
-        """Return a histogram of one or more values and of the marked values among them."""
-        minimum, maximum = float(values.min()), float(values.max())
-        reach = maximum - minimum
-        if reach <= 0:
-            return EqualWidthBars(minimum - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
-        gaps = np.diff(np.sort(values))
-        step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
-        n_steps = max(round(reach / step) + 1, 1)
-        width = step * -(-n_steps // MAX_BARS)
-        low = minimum - step / 2
-        edges = low + width * np.arange(int((maximum - low) / width) + 2)
-        return EqualWidthBars(low, width, np.histogram(values, edges)[0], np.histogram(values[marked], edges)[0])
+    def from_values(values: Floats) -> EqualWidthBars:
+        """Return a histogram of one or more values; negative ones are marked."""
+        counts, edges = np.histogram(values, min(MAX_BARS, len(np.unique(values))))
+        marked, _ = np.histogram(values[values < 0], edges)
+        return EqualWidthBars(float(edges[0]), float(edges[1] - edges[0]), counts, marked)
 
 
 MAX_DECIDING = 10
@@ -300,7 +292,7 @@ def _open_comparison(comparisons: Comparisons, index: int, row: int) -> Comparis
     values = np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
     n_for_a, n_for_b = int((values > 0).sum()), int((values < 0).sum())
     differing, order = values[values != 0], np.argsort(-values, kind="stable")
-    histogram = EqualWidthBars.from_values(differing, differing < 0) if len(differing) else None
+    histogram = EqualWidthBars.from_values(differing) if len(differing) else None
     shares = UnitShares(units.kind == SHARE, n_for_a, n_for_b, len(values) - len(differing), histogram)
     largest = [*order[: min(MAX_DECIDING, n_for_a)], *order[::-1][: min(MAX_DECIDING, n_for_b)]]
     return ComparisonDetails(row, words, shares, tuple(_describe_unit(c.counts, pair, units, k) for k in largest))

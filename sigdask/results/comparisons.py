@@ -77,11 +77,6 @@ class ResultAcrossSets(NamedValues):
         As in `Result`.
     method : {"approximate", "exact"}
         Whether random trials or all arrangements were counted.
-    greater_in, less_in : int
-        Lower bounds on the number of sets in which A truly scores above B, and below B (Benjamini & Heller 2008). If
-        the test is two-sided, each direction is tested at half of alpha.
-    p_greater, p_less : float
-        p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
     equal_scores : NamedValues or None
         The equal-score test of the mean difference.
     interval : tuple of float, or None
