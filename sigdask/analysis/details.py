@@ -1,4 +1,4 @@
-"""Details of single comparisons: the units that decide.
+"""Details of single comparisons: differences in the first trials, and the units that decide.
 
 All comparisons get details if they are few, else those of a gate and doubtful ones.
 
@@ -20,7 +20,9 @@ from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.base import AnyBound, BoundMetric
-from sigdask.randomization.influence import compute_effects
+from sigdask.randomization.influence import compute_effects, draw_differences
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import Subset
 from sigdask.results.export import NO_CONTRIBUTION, SHARE, SWAP, build_unit_data
 from sigdask.results.table import Table
@@ -41,7 +43,7 @@ class EqualWidthBars:
     counts : int64 array, shape (n_bars,)
         Numbers in each.
     marked : int64 array, shape (n_bars,)
-        Number of negative ones in each bar.
+        Number of marked ones in each bar.
     """
 
     low: float
@@ -50,11 +52,52 @@ class EqualWidthBars:
     marked: Integers
 
     @staticmethod
-    def from_values(values: Floats) -> EqualWidthBars:
-        """Return a histogram of one or more values; negative ones are marked."""
-        counts, edges = np.histogram(values, min(MAX_BARS, len(np.unique(values))))
-        marked, _ = np.histogram(values[values < 0], edges)
-        return EqualWidthBars(float(edges[0]), float(edges[1] - edges[0]), counts, marked)
+    def from_values(values: Floats, marked: Bools) -> EqualWidthBars:
+        """Return a histogram of one or more values and of the marked values among them."""
+        gaps, reach = np.diff(np.sort(values)), float(np.ptp(values))
+        if reach <= 0:
+            return EqualWidthBars(float(values[0]) - 0.5, 1.0, np.array([len(values)]), np.array([marked.sum()]))
+        step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))  # bars hold equally many of these
+        low, width = float(values.min()) - step / 2, step * -(-(round(reach / step) + 1) // MAX_BARS)
+        edges = low + width * np.arange(int((reach + step / 2) / width) + 2)
+        return EqualWidthBars(low, width, np.histogram(values, edges)[0], np.histogram(values[marked], edges)[0])
+
+
+MIN_TRIALS, MAX_TRIALS = 2**10, 2**13
+MAX_WORK = 2**27
+"""How many trials are drawn for a page: as many as swap so many units, within these bounds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NullDistribution:
+    """Differences of one comparison in its first trials.
+
+    Attributes
+    ----------
+    observed : float
+        The difference itself.
+    n_trials, n_extreme : int
+        Number of trials, and of those at least as extreme as the observed difference, under the alternative.
+    histogram : EqualWidthBars
+        Histogram of the differences. The extreme ones are marked.
+    """
+
+    observed: float
+    n_trials: int
+    n_extreme: int
+    histogram: EqualWidthBars
+
+    @staticmethod
+    def from_comparison(comparisons: Comparisons, index: int, alternative: str) -> NullDistribution | None:
+        """Return the distribution of a comparison, or None if its score is no function of sums."""
+        panel = comparisons.get_panel(index)
+        if not isinstance(panel, Panel):
+            return None
+        place = int(comparisons.row[index]), int(comparisons.column[index])
+        n_trials = int(np.clip(MAX_WORK // max(len(panel.addresses), 1), MIN_TRIALS, MAX_TRIALS))
+        observed, differences, is_extreme = draw_differences(panel, *place, TAILS.index(alternative), n_trials)
+        bars = EqualWidthBars.from_values(differences, is_extreme)
+        return NullDistribution(observed, n_trials, int(is_extreme.sum()), bars)
 
 
 MAX_DECIDING = 10
@@ -234,6 +277,10 @@ class ComparisonDetails:
     ----------
     row : int
         Row in the table of results.
+    alternative : str
+        The alternative, which decides which differences are extreme.
+    null : NullDistribution or None
+        Distribution of the difference under swaps. None if the score is no function of sums.
     field_names : tuple of str
         Names of inputs and gold standard in these data.
     shares : UnitShares or None
@@ -243,6 +290,8 @@ class ComparisonDetails:
     """
 
     row: int
+    alternative: str
+    null: NullDistribution | None
     field_names: tuple[str, str]
     shares: UnitShares | None = None
     deciding_units: tuple[UnitDetails, ...] = ()
@@ -262,7 +311,9 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     """
     sets = [analysis.main for analysis in study.analyses]
     found = ((row, c, _find_comparison(c, table, row)) for row in rows.tolist() for c in sets)
-    return tuple(_open_comparison(c, index, row) for row, c, index in found if index is not None)
+    return tuple(
+        _open_comparison(c, index, row, table.alternative[row]) for row, c, index in found if index is not None
+    )
 
 
 def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | None:
@@ -281,21 +332,23 @@ def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | 
     return next(iter(np.flatnonzero(fits).tolist()), None)
 
 
-def _open_comparison(comparisons: Comparisons, index: int, row: int) -> ComparisonDetails:
+def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative: str) -> ComparisonDetails:
     c, metric = comparisons, comparisons.get_metric(index)
+    null = NullDistribution.from_comparison(c, index, alternative)
     words = ("source", "reference") if "segments" in c.counts.fields else ("asked", "right")
     if not isinstance(metric, BoundMetric):
-        return ComparisonDetails(row, words)
+        return ComparisonDetails(row, alternative, null, words)
     pair = int(c.a[index]), int(c.b[index])
     units = ScoredUnits.from_pair(c, pair, metric, c.get_mask(index))
     values = units.contributions
     values = np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
     n_for_a, n_for_b = int((values > 0).sum()), int((values < 0).sum())
     differing, order = values[values != 0], np.argsort(-values, kind="stable")
-    histogram = EqualWidthBars.from_values(differing) if len(differing) else None
+    histogram = EqualWidthBars.from_values(differing, differing < 0) if len(differing) else None
     shares = UnitShares(units.kind == SHARE, n_for_a, n_for_b, len(values) - len(differing), histogram)
     largest = [*order[: min(MAX_DECIDING, n_for_a)], *order[::-1][: min(MAX_DECIDING, n_for_b)]]
-    return ComparisonDetails(row, words, shares, tuple(_describe_unit(c.counts, pair, units, k) for k in largest))
+    described = tuple(_describe_unit(c.counts, pair, units, k) for k in largest)
+    return ComparisonDetails(row, alternative, null, words, shares, described)
 
 
 def _describe_unit(counts: Counts, pair: tuple[int, int], units: ScoredUnits, k: int) -> UnitDetails:

@@ -2,6 +2,8 @@
 
 The contribution of a unit is half of what the difference loses if only this unit is swapped. For a mean, the
 contributions sum to the difference. For other scores they do so only approximately.
+
+A page draws the differences of one comparison in its first trials.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from sigdask.randomization.panels.scored_sums import (
     ScoredSums,
     compute_contributions,
 )
+from sigdask.randomization.panels.sums import Panel
+from sigdask.randomization.slabs import iter_slabs
 
 AT_ONCE = 2**20
 """Unit sums that are scored at a time."""
@@ -171,3 +175,19 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
     tail = scipy.special.ndtr(-z) + density * kurtosis / 24 * (z**3 - 3 * z)
     sides = np.where(side == 0, 2.0, 1.0)
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
+
+
+def draw_differences(panel: Panel, row: int, column: int, tail: int, n_trials: int) -> tuple[float, Floats, Bools]:
+    """Return the observed difference of a pair, those after the swaps of its first trials, and which are extreme.
+
+    As many are extreme as a tally of these trials counts in this tail, an index of `tallies.TAILS`.
+    """
+    parts = []
+    for slab in iter_slabs(panel.select([row], [column]), run=0, first=0, n_trials=n_trials):
+        out, slack = np.zeros((2, 1, slab.n_trials))
+        slab.kernels[0].add(slab, np.arange(1), 1.0, out, slack)
+        parts.append(np.concatenate([out, slack]))
+    differences, ties = np.concatenate(parts, axis=1)
+    observed = float(slab.get_observed(0)[0])
+    tails = differences >= observed - ties, differences <= observed + ties, np.abs(differences) >= abs(observed) - ties
+    return observed, differences, tails[tail]

@@ -1,6 +1,7 @@
 """Tests of comparison details: the counts of the result, and the units under their own names."""
 
 import numpy as np
+import pytest
 from builders import build_rng
 
 from sigdask.analysis.details import CUT, MAX_CHARACTERS
@@ -27,6 +28,16 @@ def draw_texts():
     gold = to_object_array([*zip(columns[2], columns[3], strict=True)])
     outputs = Outputs(tuple(np.array(column, object) for column in columns[:2]), gold)
     return Counts(("new", "old"), {"segments": np.ones((30, 1), np.int64)}, 30, outputs=outputs)
+
+
+@pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
+def test_the_null_distribution_is_that_of_the_trials_of_a_result(side):
+    results, all_details = compare_opened([draw_scores()], trials=8192, alternative=side, adjust="none")
+    assert [details.row for details in all_details] == [0, 1, 2]
+    for details, result in zip(all_details, results, strict=True):
+        assert details.null.n_trials == details.null.histogram.counts.sum() == 8192
+        assert details.null.n_extreme == details.null.histogram.marked.sum() == result.n_extreme
+        assert details.null.observed == pytest.approx(result.difference)
 
 
 def test_units_on_which_systems_tie_favour_neither():

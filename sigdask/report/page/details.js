@@ -30,9 +30,11 @@
     return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, k) => (first + k) * step);
   };
 
-  /** Bars over contributions, those below 0 in the colour of B, and a line at 0. */
-  const bars = ({ low, width, n, marked }) => {
-    const [least, most] = [Math.min(low, 0), Math.max(low + width * n.length, 0)];
+  /** Bars over numbers; lines and their words at some of them. */
+  const bars = (own, kinds, marks) => {
+    const { low, width, n, marked } = own;
+    const ends = [low, low + width * n.length, ...marks.map((m) => m.at)];
+    const [least, most] = [Math.min(...ends), Math.max(...ends)];
     const x = (value) => LEFT + ((value - least) / (most - least || 1)) * (WIDTH - LEFT - RIGHT);
     const top = Math.max(...n), bottom = HEIGHT - BOTTOM;
     const high = (k) => (k / top) * (bottom - TOP);
@@ -41,19 +43,32 @@
       const left = x(low + k * width), wide = Math.max(x(low + (k + 1) * width) - left - 0.6, 0.8);
       const some = marked[k];
       const box = (kind, from, size) => size && drawn.push(make("rect", { class: kind, x: left, width: wide, y: bottom - high(from) - Math.max(high(size), 1), height: Math.max(high(size), 1) }));
-      box("for-b", 0, some);
-      box("for-a", some, all - some);
+      box(kinds[1], 0, some);
+      box(kinds[0], some, all - some);
     });
     drawn.push(make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: bottom, y2: bottom }));
     for (const at of ticks(least, most)) {
       drawn.push(make("line", { x1: x(at), x2: x(at), y1: bottom, y2: bottom + 4 }), text(x(at), bottom + 17, short(at), x(at) > WIDTH - 2 * RIGHT ? "end" : "middle"));
     }
     drawn.push(text(LEFT - 6, TOP + 4, count(top), "end"), text(LEFT - 6, bottom, "0", "end"));
-    drawn.push(make("line", { x1: x(0), x2: x(0), y1: TOP - 6, y2: bottom }));
+    for (const mark of marks) {
+      const side = x(mark.at) > WIDTH / 2 ? "end" : "";
+      drawn.push(make("line", { class: mark.kind, x1: x(mark.at), x2: x(mark.at), y1: TOP - 6, y2: bottom }));
+      if (mark.words) drawn.push(text(x(mark.at) + (side ? -4 : 4), TOP - 6, mark.words, side));
+    }
     return drawn;
   };
 
-  const barRows = ({ low, width, n }) => n.map((all, k) => [short(low + k * width), short(low + (k + 1) * width), count(all)]).filter((_, k) => n[k]);
+  const barRows = ({ low, width, n, marked }) =>
+    n.map((all, k) => [short(low + k * width), short(low + (k + 1) * width), count(all), count(marked[k])]).filter((_, k) => n[k]);
+
+  const nullPicture = (own) => {
+    const { observed, words } = own.null;
+    const marks = [{ at: observed, kind: "observed", words: `observed ${sign(observed)}` }];
+    if (own.alternative === "two-sided" && observed) marks.push({ at: -observed, kind: "mirror", words: "" });
+    return figure("Differences that chance alone gives", words, [...bars(own.null.bars, ["bar", "tail"], marks), text(WIDTH / 2, HEIGHT - 2, `${minus(own)}, outputs swapped at random`, "middle")],
+      [words], table(["from", "to", "swaps", "as extreme"], barRows(own.null.bars)));
+  };
 
   const sharesPicture = (own) => {
     const [forA, alike, forB] = own.shares.counts, all = forA + alike + forB;
@@ -65,8 +80,8 @@
         : "A contribution is half of what the difference loses if this unit is swapped. The score is not a mean, so contributions do not add up to the difference.",
     ];
     const label = `Contributions of units: ${count(forA)} favour ${better(true)}, ${count(forB)} ${better(false)}, ${count(alike)} neither`;
-    const drawn = own.shares.bars ? [...bars(own.shares.bars), text(WIDTH / 2, HEIGHT - 2, `contribution to ${minus(own)}`, "middle")] : [];
-    const numbers = own.shares.bars && table(["from", "to", "units"], barRows(own.shares.bars));
+    const drawn = own.shares.bars ? [...bars(own.shares.bars, ["for-a", "for-b"], [{ at: 0, kind: "", words: "" }]), text(WIDTH / 2, HEIGHT - 2, `contribution to ${minus(own)}`, "middle")] : [];
+    const numbers = own.shares.bars && table(["from", "to", "units"], barRows(own.shares.bars).map((row) => row.slice(0, 3)));
     return figure("Differences by unit", label, drawn, words, numbers);
   };
 
@@ -147,9 +162,9 @@
     const own = held.opened[k];
     chosen.value = String(k);
     const heading = make("h3", { tabindex: "-1" }, own.title);
-    const pictures = own.shares ? make("div", { class: "pictures" }, sharesPicture(own)) : null;
+    const pictures = make("div", { class: "pictures" }, ...[own.null ? nullPicture(own) : null, own.shares ? sharesPicture(own) : null].filter((made) => made));
     const none = own.shares ? null : make("p", { class: "quiet" }, "This metric scores whole outputs, not units, so no unit can be named.");
-    panel.replaceChildren(heading, ...own.lines.map((words) => make("p", {}, words)), ...[pictures, checksOf(own), none, unitsOf(own)].filter((made) => made));
+    panel.replaceChildren(heading, ...own.lines.map((words) => make("p", {}, words)), pictures, ...[checksOf(own), none, unitsOf(own)].filter((made) => made));
     return heading;
   };
 

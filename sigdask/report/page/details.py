@@ -16,6 +16,7 @@ from sigdask.analysis.details import (
     ComparisonDetails,
     EqualWidthBars,
     ItemDetails,
+    NullDistribution,
     UnitDetails,
 )
 from sigdask.report.comparisons import describe_classical_test
@@ -25,7 +26,10 @@ from sigdask.report.sentences import describe_comparison, describe_numbers, desc
 from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import format_p_equals, format_score
+from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
+
+EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
+"""Meaning of "extreme" under each alternative."""
 
 
 def build_part(
@@ -73,8 +77,10 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "title": format_title(r),
         "a": r.a,
         "b": r.b,
+        "alternative": comparison.alternative,
         "higher": r.higher_is_better,
         "lines": [f"{text}." for text in (describe_comparison(r, alpha), describe_numbers(r, alpha), *sizes)],
+        "null": comparison.null and _build_null(comparison.null, comparison.alternative),
         "checks": [*_iter_checks(r, alpha)],
         "again": r.test_signature and f"sigdask reproduce {shlex.quote(r.test_signature)} FILES",
         "notes": list(r.warnings),
@@ -86,6 +92,15 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         fields |= {"gold": gold, "asked": asked}
         fields |= {"unit": r.unit, "shares": shares, "units": _build_units(comparison, texts)}
     return fields
+
+
+def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
+    words = (
+        f"The differences of {null.n_trials:,} random swaps: {null.n_extreme:,} "
+        f"{'is' if null.n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[alternative]} as the observed one, "
+        f"{format_signed(null.observed)}."
+    )
+    return {"observed": _shorten(null.observed), "bars": _build_bars(null.histogram), "words": words}
 
 
 def _build_bars(histogram: EqualWidthBars) -> dict[str, Any]:
