@@ -464,18 +464,14 @@ class AcceptanceSet:
     def __str__(self) -> str:
         return f"{self.measure} = {self.cutoff:g}"
 
-    def iter_rows(self, confidence: float) -> Iterator[dict[str, Any]]:
-        """Yield the counts, the precision and its interval of each sample."""
+    def as_dict(self, confidence: float) -> dict[str, Any]:
+        """Return plain values, as JSON has them, with the counts, the precision and its interval of each sample."""
         limits = compute_widened_interval(self.true, self.accepted, confidence)
         names = ("sample", "accepted", "true", "precision", "low", "high")
         rows = _iter_rows(np.array(self.sample), self.accepted, self.true, self.true / self.accepted, *limits)
-        yield from (dict(zip(names, row, strict=True)) for row in rows)
-
-    def as_dict(self, confidence: float) -> dict[str, Any]:
-        """Return plain values, as JSON has them."""
         parts = {"dispersion": self.dispersion, "intervals": self.intervals, "widened": self.widened}
-        names = {"measure": self.measure, "cutoff": self.cutoff}
-        return {**names, **to_plain(parts), "samples": [*self.iter_rows(confidence)]}
+        samples = [dict(zip(names, row, strict=True)) for row in rows]
+        return {"measure": self.measure, "cutoff": self.cutoff, **to_plain(parts), "samples": samples}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

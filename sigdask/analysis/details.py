@@ -305,31 +305,15 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     study : Study
         The study, with its panels.
     table : Table
-        Results of all of it, or of some.
+        All results of it, in its order, alone or among those of other test sets.
     rows : int64 array, shape (n_rows,)
         Rows to open, in the requested order.
     """
-    sets = [analysis.main for analysis in study.analyses]
-    found = ((row, c, _find_comparison(c, table, row)) for row in rows.tolist() for c in sets)
-    return tuple(
-        _open_comparison(c, index, row, table.alternative[row]) for row, c, index in found if index is not None
-    )
-
-
-def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | None:
-    """Return the index of the comparison of a result; None if it is not among these."""
-    c, column = comparisons, table["subset.column"][row]
-    subset = Subset(column, table["subset.value"][row]) if column else None
-    keys: list[tuple[Any, Sequence[Any], Any]] = [
-        (c.a, c.counts.systems, table.a[row]),
-        (c.b, c.counts.systems, table.b[row]),
-        (c.metric, [metric.name for metric in c.metrics], table.metric[row]),
-        (c.subset, c.subsets, subset),
-    ]
-    if table.test_set[row] != c.counts.name or any(value not in values for _, values, value in keys):
-        return None
-    fits = np.logical_and.reduce([codes == values.index(value) for codes, values, value in keys])
-    return next(iter(np.flatnonzero(fits).tolist()), None)
+    sets = {analysis.main.counts.name: analysis.main for analysis in study.analyses}
+    names = [table.test_set[row] for row in rows.tolist()]
+    places = [int(np.sum(table.test_set.equals(name)[:row])) for name, row in zip(names, rows, strict=True)]
+    found = zip(names, places, rows.tolist(), strict=True)
+    return tuple(_open_comparison(sets[name], k, row, table.alternative[row]) for name, k, row in found)
 
 
 def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative: str) -> ComparisonDetails:

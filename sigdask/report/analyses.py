@@ -454,10 +454,8 @@ def rankings(
     >>> gold = [1, 1, 0, 1, 0, 0, 0, 0]
     >>> scores = {"good": [9, 8, 7, 6, 5, 4, 3, 2], "poor": [1, 2, 3, 4, 5, 6, 7, 8]}
     >>> found = rankings(scores, gold=gold, n=[2, 4])
-    >>> found
-    Evaluation: 2 measures of 8 candidates, 3 of them true
-      good: average precision 0.9167
-      poor: average precision 0.2869
+    >>> [(m.measure, round(m.average_precision, 4)) for m in found.measures]
+    [('good', 0.9167), ('poor', 0.2869)]
     >>> [(row.measure, row.n, row.precision) for row in found.precision]
     [('good', 2, 1.0), ('good', 4, 0.75), ('poor', 2, 0.0), ('poor', 4, 0.0)]
     """

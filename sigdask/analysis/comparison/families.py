@@ -206,25 +206,23 @@ def build_adjustment(
     method, alternative = choose_adjustment(adjust, comparisons), comparisons.sets[0].spec.alternative
     if not len(comparisons):
         return Adjustment(method)
-    is_shared = method in SHARED_TRIALS
-    if is_shared and (misfit := describe_non_sums(comparisons)) is not None:
-        raise InputError(
-            f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials",
-            remedy=f"use {spell('adjust', 'holm')}",
-        )
-    adjustment = Adjustment(method)
-    if is_shared:
-        family: AnyFamily
+    family: AnyFamily | None = None
+    job = None
+    if is_shared := method in SHARED_TRIALS:
+        if (misfit := describe_non_sums(comparisons)) is not None:
+            raise InputError(
+                f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials",
+                remedy=f"use {spell('adjust', 'holm')}",
+            )
         if method == "tukey":
             family = _build_relabelling(comparisons, alternative)
         else:
             members, rows = build_members(comparisons)
             family = MaxTFamily(tuple(members), rows[:, None, :], SIDES[alternative])
         family, job = _choose_trials(family, comparisons)
-        adjustment = Adjustment(method, family, job.n_trials, job)
     with_intervals = with_intervals and is_shared and len(comparisons) > 1
     test = EqualScoreTest.build(method, comparisons, alternative, with_intervals=with_intervals)
-    return replace(adjustment, equal_scores=test, with_intervals=with_intervals)
+    return Adjustment(method, family, job.n_trials if job else 0, job, test, with_intervals)
 
 
 def describe_non_sums(comparisons: JoinedComparisons) -> str | None:
