@@ -82,7 +82,7 @@ TARGETS = (
     Target(
         "sigdask/statistics/bounds.py",
         (f"{STATISTICS}/test_multiplicity.py",),
-        names=("holm", "benjamini_hochberg", "enforce_step_down", "count_replicated", "compute_penalty", "choose_trials"),
+        names=("holm", "benjamini_hochberg", "enforce_step_down", "compute_penalty", "choose_trials"),
     ),
     Target(
         "sigdask/statistics/bounds.py",

@@ -679,8 +679,7 @@ def compare_opened(
     """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
     With few comparisons, all have details. With many, these have: the best system against its runner-up, and
-    doubtful results. Details are the null distribution, p against the number of trials, and the units
-    that decide.
+    doubtful results. Details are the units that decide.
 
     Parameters
     ----------

@@ -511,7 +511,8 @@ class PowerQuestionOptions(TypedDict, total=False):
     """What a power analysis is asked."""
 
     difference: Annotated[
-        float | None, Option("Find the number of units that detect a difference in score of this size.", metavar="D")
+        float | None,
+        Option("Find the number of units that detect a difference in score of this size.", above=0, metavar="D"),
     ]
     units: Annotated[
         int | None,
@@ -617,9 +618,9 @@ class RankingChoiceOptions(TypedDict, total=False):
     n: Annotated[
         int | Sequence[int] | str | None,
         Option(
-            "Numbers of best candidates: 50,100,200 or a curve 50:2000:50.",
+            "Numbers of best candidates, such as 50,100,200.",
             otherwise="1, 2 and 5 times powers of ten",
-            metavar="N,N|START:STOP:STEP",
+            metavar="N,N",
         ),
     ]
     pairs: Pairs

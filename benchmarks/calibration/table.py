@@ -56,7 +56,7 @@ TITLES = {
     ),
     "across sets": (
         "sets of 10, 20 and 50 units",
-        "Share of pairs reported to differ by their mean, or in more sets than they do.",
+        "Share of pairs reported to differ by their mean.",
     ),
     "margins": (
         "a system that is worse by just the margin",

@@ -74,33 +74,23 @@ def list_default_cutoffs(n_candidates: int) -> tuple[int, ...]:
 def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
     """Return distinct cutoffs in ascending order, an empty list for None.
 
-    They are given as a number, as numbers, or as text: numbers separated by commas, START:STOP:STEP ranges, or both.
+    They are given as a number, as numbers, or as text: numbers separated by commas.
 
     Examples
     --------
-    >>> convert_cutoffs("50,100"), convert_cutoffs("10:30:10,100")
-    ([50, 100], [10, 20, 30, 100])
+    >>> convert_cutoffs("50,100"), convert_cutoffs(range(10, 31, 10))
+    ([50, 100], [10, 20, 30])
     """
     if isinstance(n, str):
-        n = [number for part in n.split(",") for number in _parse_range(part)]
+        if not all(part.strip().isdecimal() for part in n.split(",")):
+            raise InputError(f"n = {n!r}: expected numbers as in 50,100,200")
+        n = [*map(int, n.split(","))]
     cutoffs = sorted({int(number) for number in ([n] if isinstance(n, int) else n or ())})
     if cutoffs and cutoffs[0] < 1:
         raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
     if len(cutoffs) > MAX_CUTOFFS:
         raise InputError(f"n: {len(cutoffs):,} numbers, more than {MAX_CUTOFFS:,}", remedy="give fewer")
     return cutoffs
-
-
-def _parse_range(part: str) -> Sequence[int]:
-    numbers = part.split(":")
-    if len(numbers) > 3 or not all(number.strip().isdecimal() for number in numbers):
-        raise InputError(f"n = {part!r}: expected numbers as in 50,100,200, or START:STOP:STEP")
-    if len(numbers) == 1:
-        return [int(part)]
-    start, stop, step = (*map(int, numbers), 1)[:3]
-    if step < 1 or stop < start or (stop - start) // step >= MAX_CUTOFFS:
-        raise InputError(f"n = {part!r}: expected START:STOP:STEP that rises, in at most {MAX_CUTOFFS:,} steps")
-    return range(start, stop + 1, step)
 
 
 MODELS = {
@@ -235,16 +225,6 @@ class RankingEvaluation:
     alpha: float
     confidence: float
     notes: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        """Return a summary: the number of measures and candidates, and each measure's average precision."""
-        n = len(self.measures)
-        head = (
-            f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
-        )
-        averages = [(m.measure, m.average_precision) for m in self.measures if m.average_precision is not None]
-        lines = [f"  {measure}: average precision {average:.4f}" for measure, average in averages]
-        return "\n".join([head, *lines])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame with a row for each measure and n. Libraries are those of `Results.to_frame`."""
@@ -458,10 +438,8 @@ class AcceptanceSet:
     Attributes
     ----------
     measure : str
-    cutoff : float or None
+    cutoff : float
         Lowest accepted score, or the highest one if smaller scores are better.
-    n : int or None
-        Number of best candidates that are accepted, instead of a cutoff.
     sample : tuple of str
         Names of the samples with accepted candidates.
     accepted, true : int64 array, shape (n_samples,)
@@ -475,8 +453,7 @@ class AcceptanceSet:
     """
 
     measure: str
-    cutoff: float | None
-    n: int | None
+    cutoff: float
     sample: tuple[str, ...]
     accepted: Integers
     true: Integers
@@ -485,20 +462,16 @@ class AcceptanceSet:
     widened: IntervalCoverage
 
     def __str__(self) -> str:
-        return f"{self.measure} = {self.cutoff:g}" if self.cutoff is not None else f"{self.measure}, n = {self.n}"
+        return f"{self.measure} = {self.cutoff:g}"
 
-    def iter_rows(self, confidence: float) -> Iterator[dict[str, Any]]:
-        """Yield the counts, the precision and its interval of each sample."""
+    def as_dict(self, confidence: float) -> dict[str, Any]:
+        """Return plain values, as JSON has them, with the counts, the precision and its interval of each sample."""
         limits = compute_widened_interval(self.true, self.accepted, confidence)
         names = ("sample", "accepted", "true", "precision", "low", "high")
         rows = _iter_rows(np.array(self.sample), self.accepted, self.true, self.true / self.accepted, *limits)
-        yield from (dict(zip(names, row, strict=True)) for row in rows)
-
-    def as_dict(self, confidence: float) -> dict[str, Any]:
-        """Return plain values, as JSON has them."""
         parts = {"dispersion": self.dispersion, "intervals": self.intervals, "widened": self.widened}
-        names = {"measure": self.measure, "cutoff": self.cutoff, "n": self.n}
-        return {**names, **to_plain(parts), "samples": [*self.iter_rows(confidence)]}
+        samples = [dict(zip(names, row, strict=True)) for row in rows]
+        return {"measure": self.measure, "cutoff": self.cutoff, **to_plain(parts), "samples": samples}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -533,22 +506,11 @@ class RepeatedSamples:
             "models": {"precision": MODEL},
         }
 
-    def csv_lines(self) -> Iterator[str]:
-        """Yield the lines of a CSV table, a row for each acceptance set and sample, after the column names."""
-        names = ["measure", "cutoff", "n", "sample", "accepted", "true", "precision", "low", "high"]
-        rows = [
-            [acceptance.measure, acceptance.cutoff, acceptance.n, *row.values()]
-            for acceptance in self.found
-            for row in acceptance.iter_rows(self.confidence)
-        ]
-        yield format_csv_rows([names, *rows])
-
 
 def validate(
     samples: Mapping[str, Candidates],
     *,
-    cutoffs: Mapping[str, float] | None = None,
-    n: Sequence[int] | str | None = None,
+    cutoffs: Mapping[str, float],
     confidence: float = 0.95,
 ) -> RepeatedSamples:
     """Test whether precision varies over repeated samples as the binomial model says.
@@ -558,16 +520,14 @@ def validate(
     samples : mapping of str to Candidates
         Candidates by the name of the sample. All samples have the same measures.
     cutoffs : mapping of str to float
-        Lowest accepted score of each measure. Give either this or `n`.
-    n : sequence of int or str
-        Numbers of best candidates that are accepted, instead of `cutoffs`.
+        Lowest accepted score of each measure.
     confidence : float
         Confidence level of the intervals, by default 0.95.
 
     Returns
     -------
     RepeatedSamples
-        Its attribute `found` has a result for each measure and cutoff or n.
+        Its attribute `found` has a result for each measure and cutoff.
 
     Raises
     ------
@@ -586,11 +546,8 @@ def validate(
     ([3, 3, 3, 3], [1, 2, 1, 2], 0.5)
     """
     check_options(RankingOptions, {"confidence": confidence})
-    numbers = convert_cutoffs(n)
-    if bool(cutoffs) == bool(numbers):
-        raise InputError(
-            "validation: give cutoffs (--cutoff MEASURE SCORE) or numbers of best candidates (--n), not both"
-        )
+    if not cutoffs:
+        raise InputError("validation: give cutoffs (--cutoff MEASURE SCORE)")
     if len(samples) < MIN_REPEATED_SAMPLES:
         raise InputError(f"validation needs {MIN_REPEATED_SAMPLES} repeated samples or more, found {len(samples)}")
     for name, sample in samples.items():
@@ -598,11 +555,7 @@ def validate(
             raise InputError(f"sample {name!r}: some candidates are not judged; validation needs a judgement of each")
     options = fill_options(RankingOptions, {})
     lists = {name: MeasureRankings(sample, options) for name, sample in samples.items()}
-    measures = next(iter(samples.values())).measures
-    asked: list[tuple[str, float | None, int | None]]
-    asked = [(measure, cutoff, None) for measure, cutoff in (cutoffs or {}).items()]
-    asked += [(measure, None, number) for measure in measures for number in numbers]
-    found = tuple(_validate(*key, lists, confidence) for key in asked)
+    found = tuple(_validate(measure, cutoff, lists, confidence) for measure, cutoff in cutoffs.items())
     notes = tuple(
         f"{acceptance}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no candidate, left out"
         for acceptance in found
@@ -611,29 +564,21 @@ def validate(
     return RepeatedSamples(len(samples), confidence, found, notes)
 
 
-def _count_accepted(
-    name: str, lists: MeasureRankings, measure: str, cutoff: float | None, n: int | None
-) -> tuple[int, int]:
+def _count_accepted(name: str, lists: MeasureRankings, measure: str, cutoff: float) -> tuple[int, int]:
     """Return how many candidates of a sample are accepted, and how many of them are true; ties are in random order."""
     candidates = lists.candidates
     if measure not in candidates.measures:
         raise InputError(f"sample {name!r}: no measure {measure!r}; measures: {', '.join(candidates.measures)}")
     index = candidates.measures.index(measure)
-    if cutoff is not None:
-        lowest = -cutoff if measure in candidates.smaller else cutoff
-        n = int((candidates.oriented[index] >= lowest).sum())
-    assert n is not None
-    if n > len(candidates):
-        raise InputError(f"sample {name!r}: n = {n:,} is more than its {len(candidates):,} candidates")
+    lowest = -cutoff if measure in candidates.smaller else cutoff
+    n = int((candidates.oriented[index] >= lowest).sum())
     return n, int(lists.ranked_lists[index].above[n])
 
 
-def _validate(
-    measure: str, cutoff: float | None, n: int | None, lists: Mapping[str, MeasureRankings], confidence: float
-) -> AcceptanceSet:
+def _validate(measure: str, cutoff: float, lists: Mapping[str, MeasureRankings], confidence: float) -> AcceptanceSet:
     """Return how precision varies over samples."""
     names = [*lists]
-    counts = np.array([_count_accepted(name, own, measure, cutoff, n) for name, own in lists.items()], np.int64)
+    counts = np.array([_count_accepted(name, own, measure, cutoff) for name, own in lists.items()], np.int64)
     some_are = counts[:, 0] > 0
     if some_are.sum() < MIN_REPEATED_SAMPLES:
         raise InputError(
@@ -655,7 +600,6 @@ def _validate(
     return AcceptanceSet(
         measure,
         cutoff,
-        n,
         tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is),
         accepted,
         true,

@@ -1,8 +1,6 @@
-"""Details of single comparisons: the null distribution, and the units that decide.
+"""Details of single comparisons: differences in the first trials, and the units that decide.
 
-The null distribution has the differences of all arrangements if they are few. Otherwise it has those of the first
-trials of the first run, as many as take some tens of milliseconds. All comparisons get details if they are few, else
-those of a gate and doubtful ones.
+All comparisons get details if they are few, else those of a gate and doubtful ones.
 
 Tables of units have both systems' scores on every unit, and the contribution of each unit to the difference.
 """
@@ -10,7 +8,6 @@ Tables of units have both systems' scores on every unit, and the contribution of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,15 +19,12 @@ from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BoundMetric
-from sigdask.randomization.influence import PairPanel, compute_effects, compute_unit_contributions, iter_differences
-from sigdask.randomization.panels.agreement import DecisionPanel
-from sigdask.randomization.panels.sets import PresencePanel
+from sigdask.randomization.influence import compute_effects, draw_differences
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import Subset
-from sigdask.results.export import LEAVE_ONE_OUT, NO_CONTRIBUTION, SHARE, build_unit_data
+from sigdask.results.export import NO_CONTRIBUTION, SHARE, SWAP, build_unit_data
 from sigdask.results.table import Table
 
 MAX_BARS = 61
@@ -49,7 +43,7 @@ class EqualWidthBars:
     counts : int64 array, shape (n_bars,)
         Numbers in each.
     marked : int64 array, shape (n_bars,)
-        Number of marked values in each bar.
+        Number of marked ones in each bar.
     """
 
     low: float
@@ -60,40 +54,30 @@ class EqualWidthBars:
     @staticmethod
     def from_values(values: Floats, marked: Bools) -> EqualWidthBars:
         """Return a histogram of one or more values and of the marked values among them."""
-        minimum, maximum = float(values.min()), float(values.max())
-        reach = maximum - minimum
+        gaps, reach = np.diff(np.sort(values)), float(np.ptp(values))
         if reach <= 0:
-            return EqualWidthBars(minimum - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
-        gaps = np.diff(np.sort(values))
-        step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
-        n_steps = max(round(reach / step) + 1, 1)
-        width = step * -(-n_steps // MAX_BARS)
-        low = minimum - step / 2
-        edges = low + width * np.arange(int((maximum - low) / width) + 2)
+            return EqualWidthBars(float(values[0]) - 0.5, 1.0, np.array([len(values)]), np.array([marked.sum()]))
+        step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))  # bars hold equally many of these
+        low, width = float(values.min()) - step / 2, step * -(-(round(reach / step) + 1) // MAX_BARS)
+        edges = low + width * np.arange(int((reach + step / 2) / width) + 2)
         return EqualWidthBars(low, width, np.histogram(values, edges)[0], np.histogram(values[marked], edges)[0])
 
 
-MAX_TRIALS, MIN_TRIALS = 2**13, 2**10
-
-MAX_WORK = 2**28
-"""Maximum number of unit sums per pair that are added up for its details."""
-
-BOX_TRIALS_RATIO, MIN_BOX_TRIALS = 100, 16
-"""For metrics of whole outputs, whose trials are slow: one in this many trials is repeated, and at least so many."""
+MIN_TRIALS, MAX_TRIALS = 2**10, 2**13
+MAX_WORK = 2**27
+"""How many trials are drawn for a page: as many as swap so many units, within these bounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NullDistribution:
-    """The null distribution of one difference, as a histogram.
+    """Differences of one comparison in its first trials.
 
     Attributes
     ----------
     observed : float
         The difference itself.
     n_trials, n_extreme : int
-        Number of trials drawn, and of those at least as extreme as the observed difference, under the alternative.
-    is_whole : bool
-        Whether these are all arrangements.
+        Number of trials, and of those at least as extreme as the observed difference, under the alternative.
     histogram : EqualWidthBars
         Histogram of the differences. The extreme ones are marked.
     """
@@ -101,37 +85,19 @@ class NullDistribution:
     observed: float
     n_trials: int
     n_extreme: int
-    is_whole: bool
     histogram: EqualWidthBars
 
-
-def draw_null_distribution(panel: PairPanel, row: int, column: int, tail: int, n_asked: int) -> NullDistribution:
-    """Return the null distribution of the difference of a pair under one metric, the same on any machine.
-
-    Parameters
-    ----------
-    panel : Panel or RescoredPanel
-        The panel that was counted.
-    row, column
-        The pair and the metric in the panel.
-    tail : int
-        The tail of the alternative.
-    n_asked : int
-        Requested trials.
-    """
-    if not isinstance(panel, Panel | PresencePanel):
-        most = max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
-    else:
-        size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2
-        most = int(np.clip(MAX_WORK // max(len(panel.addresses) * size, 1), MIN_TRIALS, MAX_TRIALS))
-    n_arrangements = 1 << min(int(panel.n_discordant[row, column]), 40)
-    if is_whole := n_arrangements <= most:
-        [swapped] = iter_differences(panel.build_enumeration(row, column), n_trials=n_arrangements)
-    else:
-        [swapped] = iter_differences(panel.select([row], [column]), n_trials=min(most, n_asked))
-    is_extreme = swapped.extreme[:, tail]
-    histogram = EqualWidthBars.from_values(swapped.differences, is_extreme)
-    return NullDistribution(swapped.observed, len(is_extreme), int(is_extreme.sum()), is_whole, histogram)
+    @staticmethod
+    def from_comparison(comparisons: Comparisons, index: int, alternative: str) -> NullDistribution | None:
+        """Return the distribution of a comparison, or None if its score is no function of sums."""
+        panel = comparisons.get_panel(index)
+        if not isinstance(panel, Panel):
+            return None
+        place = int(comparisons.row[index]), int(comparisons.column[index])
+        n_trials = int(np.clip(MAX_WORK // max(len(panel.addresses), 1), MIN_TRIALS, MAX_TRIALS))
+        observed, differences, is_extreme = draw_differences(panel, *place, TAILS.index(alternative), n_trials)
+        bars = EqualWidthBars.from_values(differences, is_extreme)
+        return NullDistribution(observed, n_trials, int(is_extreme.sum()), bars)
 
 
 MAX_DECIDING = 10
@@ -242,6 +208,47 @@ def _format_plain(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ScoredUnits:
+    """The units that both systems of a comparison have, in the order of the data.
+
+    Attributes
+    ----------
+    items, index : int64 array, shape (n_items,)
+        The compared items, and the unit of each.
+    first : int64 array, shape (n_units,)
+        The first item of each unit.
+    scores : float64 array, shape (n_units, 2)
+        Scores of both systems on each unit alone, NaN if undefined.
+    contributions : float64 array, shape (n_units,)
+        Contribution of each unit to the difference.
+    kind : {"share", "swap", "none"}
+        What contributions are, as in `results.export.build_unit_data`.
+    """
+
+    items: Integers
+    index: Integers
+    first: Integers
+    scores: Floats
+    contributions: Floats
+    kind: str
+
+    @staticmethod
+    def from_pair(comparisons: Comparisons, pair: tuple[int, int], metric: AnyBound, mask: Bools | None) -> ScoredUnits:
+        """Return the scored units of two systems under a metric on the items of a subset."""
+        counts = comparisons.counts
+        items = np.flatnonzero(counts.in_common(pair, mask, metric.held))
+        _, first, index = np.unique(comparisons.units.index[items], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        index, first = np.argsort(order)[index], items[first[order]]
+        if not isinstance(metric, BoundMetric) or not len(items):
+            nans = np.full((len(first), 2), np.nan)
+            return ScoredUnits(items, index, first, nans, nans[:, 0], NO_CONTRIBUTION)
+        sums = sum_units(counts, metric, np.array(pair), items, index)
+        scores, contributions, adds_up = compute_effects(metric.form, sums)
+        return ScoredUnits(items, index, first, scores, contributions, SHARE if adds_up else SWAP)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class UnitShares:
     """The shares of units in the difference of one comparison.
 
@@ -272,8 +279,8 @@ class ComparisonDetails:
         Row in the table of results.
     alternative : str
         The alternative, which decides which differences are extreme.
-    null : NullDistribution
-        Distribution of the difference under swaps.
+    null : NullDistribution or None
+        Distribution of the difference under swaps. None if the score is no function of sums.
     field_names : tuple of str
         Names of inputs and gold standard in these data.
     shares : UnitShares or None
@@ -284,7 +291,7 @@ class ComparisonDetails:
 
     row: int
     alternative: str
-    null: NullDistribution
+    null: NullDistribution | None
     field_names: tuple[str, str]
     shares: UnitShares | None = None
     deciding_units: tuple[UnitDetails, ...] = ()
@@ -293,85 +300,51 @@ class ComparisonDetails:
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
     """Return the details of some comparisons of a study, in the order of `rows`.
 
-    The same data, seed and trials give the same numbers on any machine. Details are omitted if a user's metric fails on
-    them.
-
     Parameters
     ----------
     study : Study
         The study, with its panels.
     table : Table
-        Results of all of it, or of some.
+        All results of it, in its order, alone or among those of other test sets.
     rows : int64 array, shape (n_rows,)
         Rows to open, in the requested order.
     """
-    details = []
-    for comparisons in (analysis.main for analysis in study.analyses):
-        for row in rows.tolist():
-            if (index := _find_comparison(comparisons, table, row)) is not None:
-                with suppress(InputError):  # a metric of whole outputs gave no score, as the results say
-                    details.append(_open_comparison(comparisons, index, row, table.alternative[row]))
-    order = {row: k for k, row in enumerate(rows.tolist())}
-    return tuple(sorted(details, key=lambda entry: order[entry.row]))
-
-
-def _find_comparison(comparisons: Comparisons, table: Table, row: int) -> int | None:
-    """Return the index of the comparison of a result; None if it is not among these."""
-    c, column = comparisons, table["subset.column"][row]
-    subset = Subset(column, table["subset.value"][row]) if column else None
-    keys: list[tuple[Any, Sequence[Any], Any]] = [
-        (c.a, c.counts.systems, table.a[row]),
-        (c.b, c.counts.systems, table.b[row]),
-        (c.metric, [metric.name for metric in c.metrics], table.metric[row]),
-        (c.subset, c.subsets, subset),
-    ]
-    if table.test_set[row] != c.counts.name or any(value not in values for _, values, value in keys):
-        return None
-    fits = np.logical_and.reduce([codes == values.index(value) for codes, values, value in keys])
-    return next(iter(np.flatnonzero(fits).tolist()), None)
+    sets = {analysis.main.counts.name: analysis.main for analysis in study.analyses}
+    names = [table.test_set[row] for row in rows.tolist()]
+    places = [int(np.sum(table.test_set.equals(name)[:row])) for name, row in zip(names, rows, strict=True)]
+    found = zip(names, places, rows.tolist(), strict=True)
+    return tuple(_open_comparison(sets[name], k, row, table.alternative[row]) for name, k, row in found)
 
 
 def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative: str) -> ComparisonDetails:
-    panel, place, column = comparisons.get_panel(index), int(comparisons.row[index]), int(comparisons.column[index])
-    assert isinstance(panel, PairPanel)
-    null = draw_null_distribution(panel, place, column, TAILS.index(alternative), int(comparisons.n_trials[index]))
-    words = ("source", "reference") if "segments" in comparisons.counts.fields else ("asked", "right")
-    if not isinstance(panel, Panel | PresencePanel) or isinstance(panel, DecisionPanel):
+    c, metric = comparisons, comparisons.get_metric(index)
+    null = NullDistribution.from_comparison(c, index, alternative)
+    words = ("source", "reference") if "segments" in c.counts.fields else ("asked", "right")
+    if not isinstance(metric, BoundMetric):
         return ComparisonDetails(row, alternative, null, words)
-    contributions = compute_unit_contributions(panel, place, column)
-    sizes = np.abs(np.nan_to_num(contributions))
-    kept = np.flatnonzero(sizes > ROUNDING * sizes.max(initial=0.0))
-    values = contributions[kept]
-    order, n_for_a, n_for_b = np.argsort(-values, kind="stable"), int((values > 0).sum()), int((values < 0).sum())
-    histogram = EqualWidthBars.from_values(values, values < 0) if len(values) else None
-    is_mean = isinstance(panel, Panel) and panel.linear[column]
-    shares = UnitShares(is_mean, n_for_a, n_for_b, panel.extent[1] - len(values), histogram)
-    largest = np.concatenate([order[: min(MAX_DECIDING, n_for_a)], order[::-1][: min(MAX_DECIDING, n_for_b)]])
-    scores = np.full((len(largest), 2), np.nan)
-    if isinstance(panel, Panel) and is_mean:
-        sums = panel.values[kept[largest]][:, panel.pairs[place]].astype(np.int64)
-        scores = panel.metrics[column].form.score(panel.to_arguments(column, sums))
-    found = zip(panel.addresses[kept[largest]].tolist(), values[largest].tolist(), scores.tolist(), strict=True)
-    return ComparisonDetails(row, alternative, null, words, shares, tuple(_iter_units(comparisons, index, found)))
+    pair = int(c.a[index]), int(c.b[index])
+    units = ScoredUnits.from_pair(c, pair, metric, c.get_mask(index))
+    values = units.contributions
+    values = np.where(np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
+    n_for_a, n_for_b = int((values > 0).sum()), int((values < 0).sum())
+    differing, order = values[values != 0], np.argsort(-values, kind="stable")
+    histogram = EqualWidthBars.from_values(differing, differing < 0) if len(differing) else None
+    shares = UnitShares(units.kind == SHARE, n_for_a, n_for_b, len(values) - len(differing), histogram)
+    largest = [*order[: min(MAX_DECIDING, n_for_a)], *order[::-1][: min(MAX_DECIDING, n_for_b)]]
+    described = tuple(_describe_unit(c.counts, pair, units, k) for k in largest)
+    return ComparisonDetails(row, alternative, null, words, shares, described)
 
 
-def _iter_units(
-    comparisons: Comparisons, index: int, found: Iterable[tuple[int, float, Sequence[float]]]
-) -> Iterator[UnitDetails]:
-    """Yield units of a comparison, given the address, contribution and scores of each."""
-    counts = comparisons.counts
-    pair = int(comparisons.a[index]), int(comparisons.b[index])
-    is_used = counts.in_common(pair, comparisons.get_mask(index), comparisons.get_metric(index).held)
-    outputs = counts.outputs
+def _describe_unit(counts: Counts, pair: tuple[int, int], units: ScoredUnits, k: int) -> UnitDetails:
+    """Return a unit of a comparison with some of its items."""
+    outputs, (a, b) = counts.outputs, units.scores[k].tolist()
     columns = (None,) * 3 if outputs is None else (outputs.asked, *(outputs.systems[system] for system in pair))
-    for address, value, (a, b) in found:
-        items = np.flatnonzero(comparisons.units.index == address)
-        [name], used = _name_units(counts, items[:1]), items[is_used[items]].tolist()
-        if "topics" in counts.fields:  # rankings are too long to read
-            details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), format_value(a), format_value(b)),)
-        else:
-            details = tuple(_iter_items(counts, used, columns))
-        yield UnitDetails(name, value, (a, b), len(used), details)
+    [name], items = _name_units(counts, units.first[k : k + 1]), units.items[units.index == k].tolist()
+    if "topics" in counts.fields:  # rankings are too long to read
+        details: tuple[ItemDetails, ...] = (ItemDetails(name, None, (), format_value(a), format_value(b)),)
+    else:
+        details = tuple(_iter_items(counts, items, columns))
+    return UnitDetails(name, float(units.contributions[k]), (a, b), len(items), details)
 
 
 def _name_units(counts: Counts, items: Integers) -> list[str]:
@@ -468,19 +441,12 @@ def _iter_scores(
     comparisons: Comparisons, pair: tuple[int, int], metric: AnyBound, subset: Subset | None, mask: Bools | None
 ) -> Iterator[pa.Table]:
     """Yield the units of one comparison in the order of the data; nothing if the systems have no item in common."""
-    counts = comparisons.counts
-    items = np.flatnonzero(counts.in_common(pair, mask, metric.held))
-    _, first, index, sizes = np.unique(comparisons.units.index[items], True, True, True)
-    order = np.argsort(first)
-    first, index, sizes = first[order], np.argsort(order)[index], sizes[order]
-    if not len(first):
+    units = ScoredUnits.from_pair(comparisons, pair, metric, mask)
+    if not len(units.first):
         return
-    scores, kind, note = np.full((len(first), 2), np.nan), NO_CONTRIBUTION, NO_SUMS
-    contributions = scores[:, 0]
-    if isinstance(metric, BoundMetric):
-        sums = sum_units(counts, metric, np.array(pair), items, index)
-        scores, contributions, adds_up = compute_effects(metric.form, sums)
-        kind, note = SHARE if adds_up else LEAVE_ONE_OUT, ""
+    counts, sizes = comparisons.counts, np.bincount(units.index)
+    note = NO_SUMS if units.kind == NO_CONTRIBUTION else ""
     a, b = (counts.systems[system] for system in pair)
     labels = (counts.name, None if subset is None else subset.value, counts.unit, metric.name, a, b)
-    yield build_unit_data(labels, _name_units(counts, items[first]), sizes, scores, contributions, kind, note)
+    names = _name_units(counts, units.first)
+    yield build_unit_data(labels, names, sizes, units.scores, units.contributions, units.kind, note)

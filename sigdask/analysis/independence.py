@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from sigdask.counts.fields import Floats, Integers, LabelFields
 from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
-from sigdask.interface import spell, spell_in
+from sigdask.interface import spell
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Form, Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
@@ -76,8 +76,7 @@ class Independence:
     method : {"approximate", "exact"}
         Whether p comes from random permutations or from all.
     n_trials, n_extreme : int or None
-        Number of permutations, and of those that are at least as extreme as observed. None if p is exact and there are
-        more than 2**53.
+        Number of permutations, and of those that are at least as extreme as observed. None if p is exact.
     p_value : float
         (n_extreme + 1) / (n_trials + 1), or the exact p.
     p_interval : tuple of float
@@ -167,9 +166,6 @@ class IndependenceResults(ListedResults[Independence]):
         header = {"kind": "independence", "sigdask": get_version(), "scheme": SCHEME, "seed": self.seed}
         notes = {"alpha": self.alpha, "adjust": self.adjust, "warnings": list(self.warnings)}
         return header | notes | {"results": to_plain(self.found)}
-
-
-EXACT_WITHOUT_TRIALS = "{method=exact} counts no random permutations. Leave out {trials}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -286,24 +282,10 @@ LabelGroups = tuple[tuple[int, ...], ...]
 MAX_TERMS = 50_000_000
 """Maximum number of terms of a hypergeometric distribution that are added in floating point."""
 
-MAX_JSON_INTEGER = 2**53
-"""Largest integer that all JSON readers keep exactly."""
-
-MAX_FACTORIAL = 19
-"""Smallest number whose factorial exceeds it."""
-
-
-class ExactP(NamedTuple):
-    """An exact p-value, and the numbers of orders of the items that it comes from; None if they exceed 2**53."""
-
-    record: Exact
-    n_extreme: int | None
-    n_arrangements: int | None
-
 
 def compute_exact_p(
     agreeing: AgreementScore, strata: Sequence[LabelMargins], alternative: str, cache: dict[LabelGroups, Numbers]
-) -> ExactP | None:
+) -> Exact | None:
     """Return p over all arrangements, or None if these are too many to count.
 
     `cache` stores counted arrangements of the two labellings for the next score.
@@ -324,12 +306,7 @@ def compute_exact_p(
     extreme = score.is_extreme(score.compute_values(agreements))[TAILS.index(alternative)]
     n_ways = numbers[tuple(agreements.T)]
     p = Fraction(n_ways[extreme].sum()) / Fraction(n_ways.sum())
-    record = Exact(float(p), float(p), "hypergeometric" if is_single else "rook-polynomials", guarantee)
-    sizes = [stratum.n_items for stratum in strata]
-    n = math.prod(map(math.factorial, sizes)) if max(sizes) < MAX_FACTORIAL else MAX_JSON_INTEGER + 1
-    if guarantee == "numeric" or n > MAX_JSON_INTEGER:
-        return ExactP(record, None, None)
-    return ExactP(record, int(p * n), n)
+    return Exact(float(p), float(p), "hypergeometric" if is_single else "rook-polynomials", guarantee)
 
 
 def build_panel(counts: Counts, seed: int, within: str | None = None) -> PermutedPanel:
@@ -409,21 +386,19 @@ def compute_independence(
             within=within,
             n_items=counts.n_items,
             n_strata=len(panel.starts) - 1,
-            exact=None if (s, m) not in exact else exact[s, m].record,
+            exact=exact.get((s, m)),
             warnings=tuple(_list_warnings(scores[s][m], fields, alpha, "" if adjust == "none" else "unadjusted p ")),
             **fields,
             **adjusted,
         )
         for (s, m), fields, adjusted in zip(tests, judged, _adjust_p(judged, adjust), strict=True)
     )
-    is_unused = settings["method"] == "exact" and settings["trials"] is not None
-    warnings = (*counts.notices, *[spell_in(EXACT_WITHOUT_TRIALS)] * is_unused)
-    return IndependenceResults(results, settings["seed"], alpha, warnings, adjust)
+    return IndependenceResults(results, settings["seed"], alpha, tuple(counts.notices), adjust)
 
 
 def _score_all(
     counts: Counts, panel: PermutedPanel, metrics: Sequence[AnyBound], settings: IndependenceOptions
-) -> tuple[list[list[LabelScore]], dict[tuple[int, int], ExactP]]:
+) -> tuple[list[list[LabelScore]], dict[tuple[int, int], Exact]]:
     """Return the scores of each labelling under each metric, and the exact p-values that are requested and feasible."""
     assert isinstance(counts.fields, LabelFields)
     labels = counts.fields.labels  # of gold and systems
@@ -444,15 +419,14 @@ def _score_all(
     return scores, exact
 
 
-def _judge_exact(exact: ExactP | None) -> dict[str, Any]:
+def _judge_exact(exact: Exact | None) -> dict[str, Any]:
     """Return the fields of a result whose p is of all arrangements."""
     assert exact is not None
-    p = exact.record.p_lo
-    counts = {"n_trials": exact.n_arrangements, "n_extreme": exact.n_extreme}
-    return {"method": "exact", **counts, "p_value": p, "p_interval": (p, p)}
+    p = exact.p_lo
+    return {"method": "exact", "n_trials": None, "n_extreme": None, "p_value": p, "p_interval": (p, p)}
 
 
-def _judge_sampled(runs: Sequence[tuple[int, int]], exact: ExactP | None, n_tests: int) -> dict[str, Any]:
+def _judge_sampled(runs: Sequence[tuple[int, int]], exact: Exact | None, n_tests: int) -> dict[str, Any]:
     """Return the fields of a result whose p is of random permutations, checked by a second run and the exact p.
 
     `runs` has exceedances and trials of each run.
@@ -464,7 +438,7 @@ def _judge_sampled(runs: Sequence[tuple[int, int]], exact: ExactP | None, n_test
         second = SecondRun(n2, k2, float(bounds.compute_bound(k2, n2)), float(bounds.compute_agreement_p(k, k2, n, n2)))
         checks = [bounds.judge_second_run((runs[0], runs[1]), second.agreement_p, n_tests)]
     if exact is not None:
-        checks.append(bounds.judge_known_p("exact value", exact.record.p_lo, k, n, n_tests, exact=False))
+        checks.append(bounds.judge_known_p("exact value", exact.p_lo, k, n, n_tests, exact=False))
     return {
         "method": "approximate",
         "n_trials": n,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy as np
 import scipy
 
 from sigdask.analysis.comparison.classical import compute_unit_correlations
-from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_comparisons, list_pairs
+from sigdask.analysis.comparison.equal_scores import as_sums_panel
+from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, build_full_panels, list_comparisons
 from sigdask.analysis.comparison.study import build_specs, iter_dependence_notes
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
@@ -26,8 +27,6 @@ from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
 from sigdask.randomization.kernels import limit_blas_threads
-from sigdask.randomization.panels.build import PanelGroups
-from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.power import ObservedPair, PowerSamples, can_decide
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally
@@ -35,7 +34,7 @@ from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
 from sigdask.statistics import power as tilting
 from sigdask.statistics.power import Estimate, PowerCrossing, compute_sign_power
-from sigdask.text import format_count, to_plain
+from sigdask.text import to_plain
 
 EXACT, SIMULATED, NORMAL = "exact", "simulated", "normal approximation"
 
@@ -145,7 +144,7 @@ class Power:
         return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PowerResults(ListedResults[Power]):
     """The power of all comparisons of one call.
 
@@ -169,17 +168,6 @@ class PowerResults(ListedResults[Power]):
     seed: int
     notes: tuple[str, ...] = ()
 
-    def __repr__(self) -> str:
-        """Return a summary with a line for each comparison."""
-        lines = (
-            f"{power.a} and {power.b} by {power.metric}, with power {power.power:g}: "
-            + (f"{power.needed.value:,.0f} units detect {power.wanted_difference:g}; " if power.needed else "")
-            + (f"{power.n_asked:,} units detect {power.detectable.value:.3g}" if power.detectable else str(power.note))
-            for power in self.found
-        )
-        warnings = [f"warning: {note}" for note in self.notes if isinstance(note, ScopeNote)]
-        return "\n".join([f"Powers: {format_count(len(self), 'comparison')}, alpha {self.alpha:g}", *warnings, *lines])
-
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, made of plain Python values."""
         header = {"kind": "power", "sigdask": get_version(), "seed": self.seed, "alpha": self.alpha}
@@ -202,8 +190,6 @@ FIRST_STEPS, ROUGH_FACTOR = 3, 4
 
 MARGIN = 1e-9
 """Searches stay below this share of the largest difference that tilting can reach."""
-
-ONE_POINT = "One point of accuracy, F1 or another share is 0.01"
 
 
 SAMPLES, FEWER_SAMPLES, MANY_COMPARISONS = 2_000, 500, 100
@@ -311,8 +297,6 @@ class PowerSearch:
             self.note = "no unit favours the tested side, so no reweighting of the units gives such a difference"
         elif (difference := question.difference) is not None:
             self.strength, reach = self._find_strength(difference), f"possible are {max(low, 0.0):.4g} to {high:.4g}"
-            if high <= 1 + MARGIN <= difference + 2 * MARGIN:
-                self.strength, reach = None, f"it must be below {high:.4g}. {ONE_POINT}"
             if self.strength is None:
                 self.note = f"a difference of {difference:g} is impossible with units like these: {reach}"
 
@@ -456,26 +440,18 @@ class PowerSearch:
 
 def check_question(options: PowerOptions) -> None:
     """Raise unless the options ask a question that has an answer."""
-    power, difference, alternative = options["power"], options["difference"], options["alternative"]
+    power, difference = options["power"], options["difference"]
     if difference is not None and options["units"] is not None:
         raise InputError(
             f"{spell('difference')} and {spell('units')}: give only one of them; sigdask computes the other"
         )
     if power <= options["alpha"]:
         raise InputError(f"power = {power:g}: must be above alpha ({options['alpha']:g})")
-    if difference is not None and not (np.isfinite(difference) and difference):
-        raise InputError(f"difference = {difference:g}: must be a number other than 0")
-    if difference is not None and difference < 0 and alternative != "two-sided":
-        raise InputError(
-            f"difference = {difference:g}: must be positive; alternative {alternative} already says which system is "
-            "better"
-        )
 
 
 def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[ObservedPair, tuple[str, str]]]:
     """Yield the observed units of each comparison and the names of its systems, in the order of metrics and pairs."""
-    units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
-    if not len(pairs):
+    if counts.n_systems < 2:
         raise InputError("power needs at least two systems", remedy="give another file or column")
     for metric in (bind_metric(m, counts) for m in spec.find_metrics(counts)):
         if not isinstance(metric, BoundMetric):
@@ -484,16 +460,11 @@ def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[Obser
                 "computed from sums over items. Metrics of agreement with people, of sets, and functions of whole "
                 "outputs are not"
             )
-        groups = [*PanelGroups.from_metrics(counts, [metric], pairs).build(units, every_unit=True)]
-        panel_of = {
-            k: (placed.panel, row)
-            for placed in groups
-            if placed.panel.n_units  # otherwise the two have no item in common
-            for row, k in enumerate(placed.pair_indices.tolist())
-        }
-        for k, (panel, row) in sorted(panel_of.items(), key=lambda entry: entry[0]):
-            a, b = pairs[k]
-            yield ObservedPair(panel.select([row])), (counts.systems[a], counts.systems[b])
+        c = list_comparisons(counts, replace(spec, metrics=[metric]))
+        panels, panel, row, _ = build_full_panels(c)
+        for k in range(len(c)):
+            observed = ObservedPair(as_sums_panel(panels[panel[k]].select([int(row[k])])))
+            yield observed, (counts.systems[c.a[k]], counts.systems[c.b[k]])
 
 
 def _warn_of_correlation(counts: Counts, spec: CompareSpec) -> Iterator[str]:
@@ -540,10 +511,6 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
     grouped = counts.with_unit(spec.unit or counts.unit)
     comparisons = [*_iter_comparisons(grouped, spec)]
     n, alpha, difference = len(comparisons), asked["alpha"], asked["difference"]
-    if not n:
-        raise InputError(
-            "no two systems have an item in common, so there is no comparison whose power could be computed"
-        )
     level = alpha / n if asked["adjust"] == "holm" else alpha
     if not can_decide(level):
         raise InputError(
@@ -551,7 +518,7 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
             remedy="raise alpha, or compare fewer systems",
         )
     question = PowerQuestion(
-        asked["power"], None if difference is None else abs(difference), asked["units"], asked["alternative"], level,
+        asked["power"], difference, asked["units"], asked["alternative"], level,
         asked["samples"] or (SAMPLES if n <= MANY_COMPARISONS else FEWER_SAMPLES),
     )  # fmt: skip
     with (

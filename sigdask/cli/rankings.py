@@ -36,8 +36,8 @@ GROUPS = {
     "Samples": (
         declare.option("--validate", "Treat the files as repeated samples, and test whether "
             "precision varies among them as the binomial model predicts."),
-        declare.option("--cutoff MEASURE SCORE", "For --validate, accept candidates with at least this score instead "
-            "of the --n best. May be repeated.", dest="cutoffs", multiple=True, type=(str, float)),
+        declare.option("--cutoff MEASURE SCORE", "For --validate, accept candidates with at least this score. "
+            "May be repeated.", dest="cutoffs", multiple=True, type=(str, float)),
     ),
     "Where to run": declare.RUN,
     "Output": (
@@ -48,7 +48,7 @@ GROUPS = {
 
 EXAMPLES = (
     "sigdask rankings candidates.tsv --n 50,100,200",
-    "sigdask rankings pairs.ds.gz --columns gold=b.TP --baseline am.log.likelihood --n 50:2000:50 -o curve.json",
+    "sigdask rankings pairs.ds.gz --columns gold=b.TP --baseline am.log.likelihood -o curve.json",
     "sigdask rankings part*.tsv --cutoff G2 32.5 --validate",
 )
 
@@ -86,6 +86,8 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
 
 def _validate(options: dict[str, Any]) -> RepeatedSamples:
     """Read repeated samples of candidates and return how well the binomial model predicts their variation."""
+    if options["n"] is not None:
+        raise InputError("--validate takes --cutoff MEASURE SCORE, not --n")
     cutoffs = dict(options["cutoffs"])
     columns = _build_columns(options)
     columns = replace(columns, one_of_many=True, measures=columns.measures or tuple(cutoffs))
@@ -93,7 +95,7 @@ def _validate(options: dict[str, Any]) -> RepeatedSamples:
         raise InputError("the same file is given twice; each sample needs a file of its own")
     names = name_by_difference([Path(file) for file in options["files"]])
     samples = {names[Path(file)]: candidates.read(file, columns) for file in options["files"]}
-    return candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
+    return candidate_rankings.validate(samples, cutoffs=cutoffs, confidence=options["confidence"])
 
 
 def _build_columns(options: dict[str, Any]) -> CandidateColumns:

@@ -1,16 +1,14 @@
 """Influence of single units on a comparison: contributions, skewness, and whether a few units decide the result.
 
-The contribution of a unit in the test is half of what the difference loses if only this unit is swapped. For a mean,
-the contributions sum to the difference. For other scores they do so only approximately. Users see another contribution:
-the unit's share of a sum, or the difference without the unit.
+The contribution of a unit is half of what the difference loses if only this unit is swapped. For a mean, the
+contributions sum to the difference. For other scores they do so only approximately.
 
-Differences of a few pairs after swaps, trial by trial. Tallies count exceedances of these.
+A page draws the differences of one comparison in its first trials.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +17,12 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
-from sigdask.randomization.panels import RescoredPanel
 from sigdask.randomization.panels.scored_sums import (
     MAX_NUMBERS,
     ScoredSums,
     compute_contributions,
 )
-from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import iter_slabs
 
@@ -35,64 +30,11 @@ AT_ONCE = 2**20
 """Unit sums that are scored at a time."""
 
 
-def compute_unit_contributions(panel: ScoredSums | PresencePanel, row: int, column: int) -> Floats:
-    """Return the contribution of each kept unit to a pair's difference, shape (n_kept,), in score units.
-
-    Concordant units, some of which a panel keeps, contribute 0. NaN if a user's formula gives no score.
-    """
-    if isinstance(panel, PresencePanel):
-        return _compute_influences_from_sets(panel, row, column)
-    if panel.linear[column]:
-        above = panel.compute_numerators(column, panel.values[:, panel.pairs[row]])
-        return np.asarray((above[:, 0] - above[:, 1]) * panel.compute_step_value(column))
-    return _compute_influences_from_sums(panel, row, column)
-
-
-def _compute_influences_from_sums(panel: ScoredSums, row: int, column: int) -> Floats:
-    i, j = panel.pairs[row]
-    metric = panel.metrics[column]
-    result = np.zeros(len(panel.values))
-    for start in range(0, len(result), step := max(1, AT_ONCE // panel.totals.shape[1])):
-        block = slice(start, start + step)
-        shift = panel.values[block, j].astype(np.int64) - panel.values[block, i]
-        moved = np.flatnonzero(shift[:, list(metric.fields)].any(axis=1))
-        shift = np.concatenate([np.zeros_like(shift[:1]), shift[moved]])  # the first swaps nothing
-        a, b = (
-            compute_scores_or_nan(metric.form, panel.to_arguments(column, totals))
-            for totals in (panel.totals[i] + shift, panel.totals[j] - shift)
-        )
-        differences = a - b
-        result[start + moved] = (differences[0] - differences[1:]) / 2
-    return result
-
-
-def _compute_influences_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
-    """Return the units' contributions under a set metric, recounting only terms that only one system has."""
-    n_units, form = panel.n_units, panel.metrics[column].form
-    held = [panel.holdings[s] for s in panel.pairs[row]]
-    exclusive = [np.setdiff1d(held[k], held[1 - k], assume_unique=True) for k in range(2)]
-    scores = []
-    for k in range(2):
-        holders = np.bincount(held[k] // n_units, minlength=len(panel.golden))  # units that hold each term
-        lost, got = exclusive[k], exclusive[1 - k]
-        lost, got = lost[holders[lost // n_units] == 1], got[holders[got // n_units] == 0]
-        change = np.zeros((n_units, 2), np.int64)  # right terms, terms
-        for sign, entries in ((-1, lost), (1, got)):
-            for field, weights in enumerate((panel.golden[entries // n_units], None)):
-                change[:, field] += sign * np.bincount(entries % n_units, weights, n_units).astype(np.int64)
-        totals = panel.totals[panel.pairs[row][k]]
-        counts = np.column_stack([totals[:2] + change, np.full(n_units, totals[2])])
-        scores.append((form.score(counts), panel.scores[panel.pairs[row][k]]))
-    (a, seen_a), (b, seen_b) = scores
-    return np.asarray(((seen_a[column] - seen_b[column]) - (a - b)) / 2)
-
-
 def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, bool]:
     """Return the scores of units alone, their contributions to a difference, and whether these add up to it.
 
-    The difference is a sum over units if it is a difference of ratios whose denominators are equal in each unit. Then a
-    contribution is the unit's part of the sum. Otherwise it is the loss of the difference if the unit is left out: the
-    sums without the unit are scored as the whole is.
+    A contribution is half of what the difference loses if only this unit is swapped. The difference is a sum over units
+    if it is a difference of ratios whose denominators are equal in each unit. Then this is the unit's part of the sum.
 
     Parameters
     ----------
@@ -114,13 +56,11 @@ def compute_effects(form: Form, sums: NDArray[Any]) -> tuple[Floats, Floats, boo
         if (below[:, 0] == below[:, 1]).all() and below.sum() > 0:
             difference = (sums[:, 0] - sums[:, 1]) @ np.array(form.numerators[0])
             return scores, np.asarray(difference / (totals[0] @ np.array(form.denominators[0]))), True
-    if len(sums) == 1:  # nothing remains without it
-        return scores, np.full(1, np.nan), False
-    whole = compute_scores_or_nan(form, totals[None])[0]
-    without = np.empty((len(sums), 2))
+    swapped, (a, b) = np.empty((len(sums), 2)), compute_scores_or_nan(form, totals)
     for start in range(0, len(sums), step := max(1, AT_ONCE // sums.shape[2])):
-        without[start : start + step] = compute_scores_or_nan(form, totals - sums[start : start + step])
-    return scores, np.asarray((whole[0] - whole[1]) - (without[:, 0] - without[:, 1])), False
+        block = sums[start : start + step]
+        swapped[start : start + step] = compute_scores_or_nan(form, totals - block + block[:, ::-1])
+    return scores, ((a - b) - (swapped[:, 0] - swapped[:, 1])) / 2, False
 
 
 FEW = 5
@@ -237,65 +177,17 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
 
 
-PairPanel = Panel | RescoredPanel
+def draw_differences(panel: Panel, row: int, column: int, tail: int, n_trials: int) -> tuple[float, Floats, Bools]:
+    """Return the observed difference of a pair, those after the swaps of its first trials, and which are extreme.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrialDifferences:
-    """The differences of one pair under one metric after swaps.
-
-    Attributes
-    ----------
-    observed : float
-        The observed difference, by the same steps.
-    differences : float64 array, shape (n_trials,)
-        Differences in the order of the trials.
-    extreme : bool array, shape (n_trials, 3)
-        Whether a tally counts each of them: T >= t, T <= t and |T| >= |t|, with ties.
+    As many are extreme as a tally of these trials counts in this tail, an index of `tallies.TAILS`.
     """
-
-    observed: float
-    differences: Floats
-    extreme: Bools
-
-    @staticmethod
-    def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
-        """Return differences after swaps with marks of the exceedances among them; `tie` is the slack of each."""
-        tails = differences >= observed - tie, differences <= observed + tie, np.abs(differences) >= abs(observed) - tie
-        return TrialDifferences(observed, differences, np.column_stack(tails))
-
-
-def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[TrialDifferences]:
-    """Yield the differences after swaps of each pair of a panel under its first metric, pair by pair.
-
-    `panel.tally` counts the exceedances of the same trials. All differences are held in memory at once.
-
-    Parameters
-    ----------
-    panel : Panel or RescoredPanel
-        A panel of the wanted pairs.
-    n_trials, run, first : int
-        The trials.
-    """
-    if isinstance(panel, Panel):
-        yield from _iter_from_sums(panel, n_trials=n_trials, run=run, first=first)
-        return
-    scores = panel.compute_trial_scores(run=run, first=first, n_trials=n_trials)
-    for (a, b), observed in zip(scores, panel.observed_differences[:, 0].tolist(), strict=True):
-        tie = float(TIE) * (np.abs(a) + np.abs(b)) + panel.trial_slack
-        yield TrialDifferences.from_differences(observed, a - b, tie)
-
-
-def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[TrialDifferences]:
-    """Yield each pair's differences after swaps, for a panel of sums, whose pairs share the swaps of a trial."""
-    rows = np.arange(len(panel.pairs))
-    differences, tie = np.zeros((2, len(rows), n_trials))
-    observed, position = np.zeros(len(rows)), 0
-    for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials):
-        block = slice(position, position := position + slab.n_trials)
-        out, slack = np.zeros((2, len(rows), slab.n_trials))
-        slab.kernels[0].add(slab, rows, 1.0, out, slack)
-        differences[:, block], tie[:, block] = out, slack
-        observed = slab.get_observed(0)
-    for k in rows:
-        yield TrialDifferences.from_differences(float(observed[k]), differences[k], tie[k])
+    parts = []
+    for slab in iter_slabs(panel.select([row], [column]), run=0, first=0, n_trials=n_trials):
+        out, slack = np.zeros((2, 1, slab.n_trials))
+        slab.kernels[0].add(slab, np.arange(1), 1.0, out, slack)
+        parts.append(np.concatenate([out, slack]))
+    differences, ties = np.concatenate(parts, axis=1)
+    observed = float(slab.get_observed(0)[0])
+    tails = differences >= observed - ties, differences <= observed + ties, np.abs(differences) >= abs(observed) - ties
+    return observed, differences, tails[tail]

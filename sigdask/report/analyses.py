@@ -70,6 +70,9 @@ class PaperTables:
         """Return tables for papers as objects, which `to_latex` and `to_markdown` write as text."""
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        return render_analysis(cast("Analysis", self))
+
     def _repr_html_(self) -> str:
         return html.render_html(self.paper_tables()[0].shorten(MAX_ROWS))
 
@@ -82,7 +85,7 @@ class PaperTables:
         return "".join(latex.iter_parts(self.paper_tables()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Independences(PaperTables, IndependenceResults):
     """All tests of independence of one call, in the order of labellings and metrics."""
 
@@ -304,8 +307,8 @@ def independence(
     >>> found = independence(expert, contents)
     >>> found
     Independence(A - B, accuracy 0.5000, 0.2500 by chance, p = 0.292)
-    >>> found.n_extreme, found.n_trials, found.exact.guarantee
-    (7, 24, 'exact')
+    >>> found.p_value == 7 / 24, found.exact.guarantee
+    (True, 'exact')
     """
     options = _select_options(IndependenceOptions, locals())
     groups = {} if within is None else {"within": within}
@@ -451,10 +454,8 @@ def rankings(
     >>> gold = [1, 1, 0, 1, 0, 0, 0, 0]
     >>> scores = {"good": [9, 8, 7, 6, 5, 4, 3, 2], "poor": [1, 2, 3, 4, 5, 6, 7, 8]}
     >>> found = rankings(scores, gold=gold, n=[2, 4])
-    >>> found
-    Evaluation: 2 measures of 8 candidates, 3 of them true
-      good: average precision 0.9167
-      poor: average precision 0.2869
+    >>> [(m.measure, round(m.average_precision, 4)) for m in found.measures]
+    [('good', 0.9167), ('poor', 0.2869)]
     >>> [(row.measure, row.n, row.precision) for row in found.precision]
     [('good', 2, 1.0), ('good', 4, 0.75), ('poor', 2, 0.0), ('poor', 4, 0.0)]
     """
@@ -767,11 +768,11 @@ def _iter_sample_blocks(samples: RepeatedSamples) -> Iterator[Block]:
 
 def _describe_samples(validated: AcceptanceSet, confidence: float) -> Iterator[str]:
     d = validated.dispersion
-    setting = f"n = {validated.n:,}" if validated.cutoff is None else f"cutoff {validated.cutoff:g}"
     varies = "vary as the model says"
     if d.p_value < 0.05:
         varies = f"vary more than the model says, by {d.factor:.2f} in variance"
-    yield f"{validated.measure}, {setting}: {d.n_samples:,} samples accept {d.accepted:.1f} candidates on average"
+    samples = f"{d.n_samples:,} samples accept {d.accepted:.1f} candidates on average"
+    yield f"{validated.measure}, cutoff {validated.cutoff:g}: {samples}"
     yield f"precision of all together: {d.precision:.4f}"
     yield f"standard deviation of precision: {d.deviation:.4f}, predicted {d.predicted:.4f}, ratio {d.ratio:.3f}"
     yield f"chi2 = {d.chi2:.1f} with {d.df} degrees of freedom, {format_p_equals(d.p_value)}: precisions {varies}"

@@ -47,7 +47,7 @@ from sigdask.results.ranking import (
 from sigdask.results.record import CHANGES_VERDICTS, NamedValues, Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
-from sigdask.statistics.rounding import format_p, format_p_equals, format_score, format_signed
+from sigdask.statistics.rounding import format_p, format_score, format_signed
 from sigdask.text import format_list
 
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, CONTESTED_MARK = "†", "‡", "*", "?", "§"
@@ -557,23 +557,13 @@ def build_joint_table(
             [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
             [("", SIGNIFICANT, CONTESTED_MARK)[outcome] for outcome in outcomes],
         ),
-        *build_columns(verdicts, {
-            "A above B in": lambda v: _format_replicated(v.greater_in, v.p_greater),
-            "below in": lambda v: _format_replicated(v.less_in, v.p_less),
-        }),
-    ]  # fmt: skip
-    level = alpha / 2 if results[0].alternative == "two-sided" else alpha
+    ]
     is_adjusted = any(verdict.p_adjusted is not None for verdict in results.together)
     adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" if is_adjusted else ""
-    least = "A above B in, below in: the least number of sets in which A is significantly above B, or below"
-    legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}", f"{least} (one-sided at {level:g}, unadjusted)"]
+    legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}"]
     if 2 in outcomes:
         legend.append(f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}")
     return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)
-
-
-def _format_replicated(n: int, p: float) -> str:
-    return f"{n}" + (f" ({format_p_equals(p)})" if n else "")
 
 
 # Classical tests

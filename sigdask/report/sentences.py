@@ -680,8 +680,7 @@ def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:
 def _turn_joint(v: ResultAcrossSets) -> ResultAcrossSets:
     """Return a two-sided result over all sets with its systems exchanged."""
     ends = v.interval and (-v.interval[1], -v.interval[0])
-    sides = {"greater_in": v.less_in, "less_in": v.greater_in, "p_greater": v.p_less, "p_less": v.p_greater}
-    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=ends, **sides)
+    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,11 +77,6 @@ class ResultAcrossSets(NamedValues):
         As in `Result`.
     method : {"approximate", "exact"}
         Whether random trials or all arrangements were counted.
-    greater_in, less_in : int
-        Lower bounds on the number of sets in which A truly scores above B, and below B (Benjamini & Heller 2008). If
-        the test is two-sided, each direction is tested at half of alpha.
-    p_greater, p_less : float
-        p of the hypothesis that there are fewer such sets than the bound, or none if the bound is 0.
     equal_scores : NamedValues or None
         The equal-score test of the mean difference.
     interval : tuple of float, or None
@@ -266,7 +261,7 @@ class ComparisonResults(Sequence[Result]):
             The columns are test_set, subset, unit, metric, a, b, id, n_items, score_a, score_b, difference,
             contribution, contribution_kind and note. Scores are those of the unit alone, missing if they are 0/0.
             Contributions of the kind "share" add up to the difference of the two systems. Those of the kind
-            "leave-one-out" are that difference minus the difference without the unit. Metrics that are not computed
+            "swap" are half of what that difference loses if only this unit is swapped. Metrics that are not computed
             from sums over units, such as rank correlations, have none.
 
         Raises

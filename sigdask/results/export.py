@@ -126,8 +126,8 @@ def iter_frame_data(tables: Iterable[Table]) -> Iterator[pa.Table]:
         yield build_frame_data(part, tests)
 
 
-SHARE, LEAVE_ONE_OUT, NO_CONTRIBUTION = "share", "leave-one-out", "none"
-"""Kinds of contributions: a unit's part of a sum, the change of the difference without the unit, or none."""
+SHARE, SWAP, NO_CONTRIBUTION = "share", "swap", "none"
+"""Kinds of contributions: a unit's part of a sum, half of what the difference loses by swapping the unit, or none."""
 
 UNIT_SCHEMA = pa.schema(
     dict.fromkeys(("test_set", "subset", "unit", "metric", "a", "b", "id"), pa.string())
@@ -161,7 +161,7 @@ def build_unit_data(
         Both systems' scores on each unit alone; NaN if undefined.
     contributions : float64 array, shape (n_units,)
         Contributions to the whole difference; NaN if not computed.
-    kind : {"share", "leave-one-out", "none"}
+    kind : {"share", "swap", "none"}
         Kind of the contributions.
     note : str
         Why there are no contributions.

@@ -530,43 +530,6 @@ def enforce_step_down(p: Floats, ascending: Integers) -> Floats:
     return _restore_order(order, np.maximum.accumulate(p[order]))
 
 
-def count_replicated(p: Sequence[float] | Floats, alpha: float) -> tuple[Integers, Floats]:
-    """Return in how many test sets at least, at confidence 1 - alpha, the difference is real, with its p-value.
-
-    Partial conjunctions: "at least u of the n differences are real" has the p-value max over v <= u of (n - v + 1)
-    p_(v) (Bonferroni's, valid under any dependence of the sets).
-
-    Parameters
-    ----------
-    p : float64 array, shape (..., n_sets)
-        One-sided p-values in one direction, one per test set.
-    alpha : float
-        Level.
-
-    Returns
-    -------
-    (int64 array, float64 array), of shape (...)
-        The largest u that is shown, and the p-value of "at least max(u, 1)".
-
-    References
-    ----------
-    Benjamini & Heller 2008, "Screening for partial conjunction hypotheses"; Dror, Baumer, Bogomolov
-    & Reichart 2017, "Replicability analysis for natural language processing", section 4.
-
-    Examples
-    --------
-    >>> shown, p = count_replicated([0.001, 0.002, 0.4], 0.05)
-    >>> int(shown), float(p)
-    (2, 0.004)
-    """
-    ordered = np.sort(np.asarray(p, np.float64), axis=-1)
-    n = ordered.shape[-1]
-    p_at_least = np.minimum(np.maximum.accumulate(ordered * (n - np.arange(n)), axis=-1), 1.0)
-    n_shown = np.count_nonzero(p_at_least <= alpha, axis=-1)
-    index = np.maximum(n_shown, 1)[..., None] - 1
-    return np.asarray(n_shown), np.take_along_axis(p_at_least, index, axis=-1)[..., 0]
-
-
 def compute_penalty(method: str, n_hypotheses: int) -> float:
     """Return the factor by which an adjustment multiplies a small p-value if all other p-values are large.
 

@@ -53,8 +53,7 @@ def draw_labels(n, labels="abc", seed=0, copied=0.15):
 def test_van_aschs_glasses(oracles):
     o = oracles["vanasch_glasses"]
     result = sigdask.independence(o["inputs"]["expert"], o["inputs"]["contents"], alternative=o["alternative"])
-    assert Fraction(result.n_extreme, result.n_trials) == Fraction(o["expected_rational"])
-    assert result.p_value == o["expected"]
+    assert result.p_value == o["expected"] == float(Fraction(o["expected_rational"]))
     assert result.method == result.exact.guarantee == "exact"
 
 
@@ -98,7 +97,7 @@ def test_the_exact_p_is_that_of_all_permutations(metric, items, side):
     assert result.method == "exact"
     assert result.p_value == pytest.approx(float(p), rel=1e-12)
     assert result.expected == pytest.approx(mean, abs=1e-9)  # of these metrics the mean over all orders
-    assert result.n_extreme == p * result.n_trials
+    assert result.n_extreme is result.n_trials is None
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -127,7 +126,7 @@ def test_within_strata_only_labels_of_the_same_stratum_change_places(side):
     extreme = {"greater": n_agreeing >= observed, "less": n_agreeing <= observed,
                "two-sided": np.abs(n_agreeing - n_agreeing.mean()) >= abs(observed - n_agreeing.mean()) - 1e-9}[side]  # fmt: skip
     result = sigdask.independence(a, b, within=strata, alternative=side)
-    assert (result.n_strata, result.n_trials) == (2, len(orders))
+    assert result.n_strata == 2
     assert result.p_value == pytest.approx(extreme.mean(), rel=1e-12)
 
 

@@ -69,7 +69,7 @@ def test_contributions_to_a_mean_are_exact_shares_that_add_up():
 
 
 @pytest.mark.parametrize("unit", ["item", "document"])
-def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit):
+def test_contributions_to_f1_and_precision_are_halves_of_what_scikit_learn_loses_by_swapping_the_unit(unit):
     rng = np.random.default_rng(5)
     gold, a, b = (rng.integers(0, 2, 60) for _ in range(3))
     documents = np.array([f"d{k}" for k in rng.integers(0, 8, 60)])
@@ -82,10 +82,13 @@ def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit
     for metric, score in (("f1", f1_score), ("precision", precision_score)):
         table = select_metric(results, metric)
         whole = score(gold, a) - score(gold, b)
-        kept = [np.setdiff1d(np.arange(60), unit_rows) for unit_rows in rows[unit]]
-        expected = [whole - (score(gold[k], a[k]) - score(gold[k], b[k])) for k in kept]
+        expected = []
+        for k in rows[unit]:
+            c, d = a.copy(), b.copy()
+            c[k], d[k] = b[k], a[k]
+            expected.append((whole - (score(gold, c) - score(gold, d))) / 2)
         assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-12)
-        assert {*table["contribution_kind"]} == {"leave-one-out"}
+        assert {*table["contribution_kind"]} == {"swap"}
     recall = select_metric(results, "recall")  # its denominators are gold alone: a sum
     assert {*recall["contribution_kind"]} == {"share"}
     assert recall["contribution"].sum() == pytest.approx(results[2].difference, abs=1e-12)
@@ -94,7 +97,7 @@ def test_leave_one_out_of_f1_and_precision_is_scikit_learn_without_the_unit(unit
 
 
 @pytest.mark.slow
-def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_path):
+def test_contributions_to_bleu_and_chrf_are_halves_of_what_sacrebleu_loses_by_swapping_the_segment(tmp_path):
     references, a, b = make_texts(np.random.default_rng(2), 30)
     for name, lines in (("ref", references), ("a", a), ("b", b)):
         (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
@@ -103,12 +106,13 @@ def test_leave_one_out_of_bleu_and_chrf_is_sacrebleu_without_the_segment(tmp_pat
     for metric, score in (("BLEU", sacrebleu.corpus_bleu), ("chrF", sacrebleu.corpus_chrf)):
         table = select_metric(results, metric)
 
-        def difference(rows, score=score):
-            sides = ([lines[k] for k in rows] for lines in (a, b))
-            return np.subtract(*(score(lines, [[references[k] for k in rows]]).score for lines in sides))
+        def difference(swapped=-1, score=score):
+            sides = (
+                [own[swapped] if k == swapped else x for k, x in enumerate(lines)] for lines, own in ((a, b), (b, a))
+            )
+            return np.subtract(*(score(lines, [references]).score for lines in sides))
 
-        everything = [*range(30)]
-        expected = [difference(everything) - difference(everything[:k] + everything[k + 1 :]) for k in everything]
+        expected = [(difference() - difference(k)) / 2 for k in range(30)]
         assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-9)
         assert table["score_a"][3] == pytest.approx(score([a[3]], [[references[3]]]).score, abs=1e-9)
 
@@ -122,14 +126,16 @@ def test_a_metric_of_sums_has_contributions_and_a_rank_correlation_none():
     assert empty["contribution"].isna().all()
     assert {*empty["note"]} == {"this metric is not computed from sums over units"}
 
-    def difference(rows):
-        return np.subtract(*(scipy.stats.pearsonr(gold[rows], scores[rows])[0] for scores in (a, b)))
+    def difference(is_swapped):
+        z_a, z_b = map(scipy.stats.zscore, (a, b))  # systems are standardised before they are swapped
+        sides = np.where(is_swapped, z_b, z_a), np.where(is_swapped, z_a, z_b)
+        return np.subtract(*(scipy.stats.pearsonr(gold, scores)[0] for scores in sides))
 
     table = select_metric(results, "pearson")
     everything = np.arange(12)
-    expected = [difference(everything) - difference(everything != k) for k in range(12)]
+    expected = [(difference(everything < 0) - difference(everything == k)) / 2 for k in range(12)]
     assert table["contribution"].tolist() == pytest.approx(expected, abs=1e-10)
-    assert {*table["contribution_kind"]} == {"leave-one-out"}
+    assert {*table["contribution_kind"]} == {"swap"}
 
 
 def test_results_name_what_they_do_not_have():

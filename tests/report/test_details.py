@@ -101,7 +101,7 @@ def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path,
     browser.locator("#detail-chosen").select_option("0")
     assert "sign: p = 0.000196" in browser.locator("#detail .checks").inner_text()
     label = browser.locator("#detail svg").nth(0).get_attribute("aria-label")
-    assert "of the first 4,096 random swaps" in label
+    assert "of 8,192 random swaps" in label
     assert browser.locator("#detail .units-table tbody tr").count() == 16
     assert browser.locator("#detail svg .tail").count() > 0
     assert find_violations(browser) == []

@@ -10,7 +10,6 @@ from scipy import stats
 from sigdask.statistics.bounds import (
     P_VALUE_ADJUSTMENTS,
     compute_trials_needed,
-    count_replicated,
     enforce_step_down,
 )
 
@@ -43,16 +42,6 @@ def test_adjustments_know_no_order_and_never_lower_p(p, data):
 
 def test_step_down_p_values_rise_from_the_most_extreme():
     assert enforce_step_down(np.array([0.5, 0.01, 0.2, 0.1]), np.array([0, 3, 2, 1])).tolist() == [0.5, 0.01, 0.2, 0.2]
-
-
-def test_partial_conjunctions_by_hand():
-    # p(u/n) = max over v <= u of (n - v + 1) p_(v)
-    p_values = [[0.01, 0.02, 0.03, 0.9], [0.01, 0.01, 0.02, 0.9], [0.01] * 4]
-    n_replicated, p = count_replicated(p_values, 0.05)
-    assert (n_replicated.tolist(), p.tolist()) == ([1, 3, 4], [0.04, 0.04, 0.04])
-    assert count_replicated([[0.05]], 0.05)[0].tolist() == [1]
-    n_replicated, p = count_replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
-    assert (n_replicated.tolist(), p.tolist()) == ([0, 0], [0.6, 1.0])
 
 
 @pytest.mark.parametrize(("m", "alpha"), [(1, 0.05), (8256, 0.05), (325, 0.01), (7, 0.3)])

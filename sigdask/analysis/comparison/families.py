@@ -1,7 +1,7 @@
 """Families of comparisons: adjusted p-values, and tests of each pair over all test sets.
 
 A family has its scales of differences, trials and resamples. Over all test sets a pair is tested by its mean
-difference, and by the number of sets that replicate the difference.
+difference.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 import scipy
 
 from sigdask.analysis.comparison.equal_scores import EqualScoreTest, as_sums_panel
-from sigdask.analysis.comparison.intervals import NO_MEAN, UNBOUNDED
 from sigdask.analysis.comparison.jobs import JoinedComparisons
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
@@ -42,7 +41,6 @@ from sigdask.statistics.bounds import (
     compute_p_value,
     compute_penalty,
     compute_trials_needed,
-    count_replicated,
     enforce_step_down,
     estimate_trials_to_decide,
 )
@@ -208,25 +206,23 @@ def build_adjustment(
     method, alternative = choose_adjustment(adjust, comparisons), comparisons.sets[0].spec.alternative
     if not len(comparisons):
         return Adjustment(method)
-    is_shared = method in SHARED_TRIALS
-    if is_shared and (misfit := describe_non_sums(comparisons)) is not None:
-        raise InputError(
-            f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials",
-            remedy=f"use {spell('adjust', 'holm')}",
-        )
-    adjustment = Adjustment(method)
-    if is_shared:
-        family: AnyFamily
+    family: AnyFamily | None = None
+    job = None
+    if is_shared := method in SHARED_TRIALS:
+        if (misfit := describe_non_sums(comparisons)) is not None:
+            raise InputError(
+                f"adjust {method}: {misfit}, which cannot be adjusted with the others by shared trials",
+                remedy=f"use {spell('adjust', 'holm')}",
+            )
         if method == "tukey":
             family = _build_relabelling(comparisons, alternative)
         else:
             members, rows = build_members(comparisons)
             family = MaxTFamily(tuple(members), rows[:, None, :], SIDES[alternative])
         family, job = _choose_trials(family, comparisons)
-        adjustment = Adjustment(method, family, job.n_trials, job)
     with_intervals = with_intervals and is_shared and len(comparisons) > 1
     test = EqualScoreTest.build(method, comparisons, alternative, with_intervals=with_intervals)
-    return replace(adjustment, equal_scores=test, with_intervals=with_intervals)
+    return Adjustment(method, family, job.n_trials if job else 0, job, test, with_intervals)
 
 
 def describe_non_sums(comparisons: JoinedComparisons) -> str | None:
@@ -308,9 +304,7 @@ class AcrossSets:
         """The jobs to count: trials of the family, and resamples."""
         return [job for job in (self.job, self.equal_scores.job) if job is not None]
 
-    def build_results(
-        self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats, errors: Floats
-    ) -> list[ResultAcrossSets]:
+    def build_results(self, tallies: Tallies, table: Table, errors: Floats) -> list[ResultAcrossSets]:
         """Return the result of each pair over all sets, with a t interval of its mean difference.
 
         Parameters
@@ -318,9 +312,7 @@ class AcrossSets:
         tallies : mapping of Job to Tally
             Tallies, among them that of `job`.
         table : Table
-            The comparisons, with the level of replication.
-        p_greater, p_less : float64 array, shape (n_comparisons,)
-            Their p-values in each direction.
+            The comparisons.
         errors : float64 array, shape (n_comparisons,)
             Jackknife standard errors of their differences.
         """
@@ -330,8 +322,6 @@ class AcrossSets:
         joint = compute_joint_p_values(self.family, tally)
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
         is_family, equal_scores = len(self.members) > 1, self.equal_scores.compute_records(tallies)
-        level = table.alpha / 2 if self.family.side == 0 else table.alpha
-        greater, less = (count_replicated(side[self.members], level) for side in (p_greater, p_less))
         differences, n_sets = table.difference[self.members].tolist(), self.members.shape[1]
         intervals = self._compute_intervals(table, errors)
         return [
@@ -347,10 +337,6 @@ class AcrossSets:
                 p_adjusted=float(adjusted[h]) if is_family else None,
                 p_adjusted_interval=(float(low[h]), float(high[h])) if is_family else None,
                 method="exact" if self.family.enumerated else "approximate",
-                greater_in=int(greater[0][h]),
-                p_greater=float(greater[1][h]),
-                less_in=int(less[0][h]),
-                p_less=float(less[1][h]),
                 equal_scores=equal_scores[h],
                 interval=intervals[h],
             )
@@ -385,21 +371,16 @@ def build_across_sets(comparisons: JoinedComparisons) -> AcrossSets:
 
 
 def _check_pairs(comparisons: JoinedComparisons, hypothesis: Integers) -> None:
-    """Raise unless all pairs are on the same number of sets, with the same system as A."""
-    first, sizes = np.unique(hypothesis, return_index=True)[1], np.bincount(hypothesis)
-    pairs = [comparisons.get_system_names(k) for k in first.tolist()]
-    for (a, b), n_sets, k in zip(pairs, sizes.tolist(), first.tolist(), strict=True):
-        if (b, a) in pairs:
-            raise InputError(
-                f"{a} and {b} are in this order in some test sets and reversed in others; list the pairs or name a "
-                "baseline, so that A is the same system in all"
-            )
-        if n_sets != sizes.max():
-            raise InputError(
-                f"{comparisons.describe(k)} have items in common in {n_sets} test sets, and "
-                f"other pairs in {sizes.max()}",
-                remedy="leave out the systems or test sets that lack items",
-            )
+    """Raise unless all pairs are in all sets, with the same system as A."""
+    n_sets = int(number_rows(comparisons.set_index, comparisons.get_column("subset")).max()) + 1
+    sizes = np.bincount(hypothesis)
+    if (sizes < n_sets).any():
+        k = int(np.argmax(hypothesis == sizes.argmin()))
+        raise InputError(
+            f"{comparisons.describe(k)} are compared in {sizes.min()} of {n_sets} test sets: in the others they have "
+            "no items in common, or stand in another order",
+            remedy="list the pairs, name a baseline, or leave out the systems or test sets that lack items",
+        )
 
 
 FEW_UNITS = 20
@@ -435,7 +416,6 @@ def list_caveats(adjustment: Adjustment, table: Table) -> Iterator[Note]:
     yield from _check_undecided(adjustment, table)
     if adjustment.method == "tukey":
         yield Note("caveat", spell_in(TUKEY_CAVEAT), {"adjust": adjustment.method})
-    yield from _check_intervals(table)
 
 
 def _check_trials(adjustment: Adjustment, table: Table) -> Iterator[Note]:
@@ -502,14 +482,3 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterator[Note]:
         )
         numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha, "needed": needed if can_decide else None}
         yield Note("family-undecided", text, numbers)
-
-
-def _check_intervals(table: Table) -> Iterator[Note]:
-    """Yield a note if comparisons lack the requested kind of interval, or if their interval has no bounds."""
-    for reason, words, remedy in (
-        (NO_MEAN, "no interval", f"{spell('interval', 'auto')} chooses one that fits"),
-        (UNBOUNDED, "the interval has no bounds", f"use more units, or a lower {spell('confidence')}"),
-    ):
-        if n := int(np.count_nonzero(table["interval.why"].equals(reason))):
-            text = f"{words}{_format_share(n, len(table))}: {reason}; {remedy}"
-            yield Note("interval", text, {"n_comparisons": n, "of": len(table)})

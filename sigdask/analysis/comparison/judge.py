@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical import compute_r12
-from sigdask.analysis.comparison.exact import ExactValues, read_exact_values
-from sigdask.analysis.comparison.jobs import JoinedComparisons
+from sigdask.analysis.comparison.jobs import ExactValues, JoinedComparisons, read_exact_values
 from sigdask.analysis.comparison.pairs import (
     Comparisons,
     CountedCells,

@@ -213,7 +213,8 @@ class MarginTests:
 
     def _compute_by_normal(self, side: int, gain: float, sd: float, units: tuple[int, int]) -> MarginResult:
         n_units, n_discordant = units
-        p = max(2.0**-n_units, compute_normal_p(side * gain + self.margin, sd))
+        z = (side * gain + self.margin) / sd if sd > 0 else math.nan  # the spread may be unknown, and a score missing
+        p = 1.0 if math.isnan(z) else max(2.0**-n_units, 0.5 * math.erfc(z / math.sqrt(2)), sys.float_info.min)
         is_few = n_discordant < FEW_UNITS
         few_text = f", from {n_discordant} discordant units: p may be too small" if is_few else ""
         return MarginResult(p, f"normal approximation{few_text}", is_doubtful=is_few)
@@ -382,16 +383,3 @@ def _compute_rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64
     assert isinstance(form, Ratios)
     field_errors = [np.array(metric.get_rounding(name, counts)) for name in metric.fields]
     return sum((abs(w) * r for w, r in zip(form.numerators[0], field_errors, strict=True)), np.zeros(counts.n_systems))
-
-
-def compute_normal_p(difference: float, sd: float) -> float:
-    """Return the one-sided p-value of a difference with a standard error, by the normal distribution.
-
-    Examples
-    --------
-    >>> round(compute_normal_p(1.96, 1.0), 4)
-    0.025
-    """
-    if sd == 0 or math.isnan(difference):  # the spread or a score is unknown, so nothing is shown
-        return 1.0
-    return max(0.5 * math.erfc(difference / sd / math.sqrt(2)), sys.float_info.min)  # p is never 0

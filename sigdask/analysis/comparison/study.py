@@ -31,7 +31,6 @@ from sigdask.analysis.comparison.judge import (
     compare_all_runs,
     compute_run_scores,
     compute_scores_and_errors,
-    judge_counts,
     use_recipe_intervals,
 )
 from sigdask.analysis.comparison.margins import MarginTests, build_margin_columns, plan_margins
@@ -89,8 +88,6 @@ class SetAnalysis:
         With the requested unit.
     dependences : dict of str to dict
         How differences are correlated within each coarser column.
-    left_out : tuple of (str or None, str, str, str)
-        Subset, systems and metric of comparisons that are omitted because the systems have no common item there.
     run_scores : float64 array, shape (n_comparisons, 2, n_runs), or None
         Scores of both systems in each run. None if the systems have one run.
     margins : list of (int64 array, MarginTests)
@@ -101,7 +98,6 @@ class SetAnalysis:
 
     main: Comparisons
     dependences: dict[str, Columns]
-    left_out: tuple[tuple[str | None, str, str, str], ...]
     run_scores: Floats | None
     margins: list[tuple[Integers, MarginTests]]
     intervals: IntervalJobs | None = None
@@ -121,13 +117,13 @@ class SetAnalysis:
         """Notes on omitted comparisons, and on differences that are correlated within columns coarser than the unit."""
         unit, spec = self.main.counts.unit, self.main.spec
         notes = []
-        if self.left_out:
-            names = [
-                f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
-                for subset, a, b, metric in self.left_out
-            ]
-            text = f"not compared, because they have no item in common: {format_list(names, MAX_NAMED, '; ')}"
-            notes.append(Note("missing", text, {"n_comparisons": len(self.left_out)}))
+        left_out = [
+            f"{a} and {b} by {metric}{f' on {subset}' if subset is not None else ''}"
+            for subset, a, b, metric in list_left_out(self.main.counts, self.main.pairs, self.main.metrics, spec.by)
+        ]
+        if left_out:
+            text = f"not compared, because they have no item in common: {format_list(left_out, MAX_NAMED, '; ')}"
+            notes.append(Note("missing", text, {"n_comparisons": len(left_out)}))
         if spec.method == "exact" and spec.trials is not None:
             notes.append(Note("unused-option", spell_in(EXACT_WITHOUT_TRIALS), {"option": "trials"}))
         notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in spec.unused if option.idle_with]
@@ -173,7 +169,6 @@ def plan_set(counts: Counts, spec: CompareSpec) -> SetAnalysis:
     return SetAnalysis(
         main,
         dependences,
-        tuple(list_left_out(grouped, main.pairs, main.metrics, spec.by)),
         compute_run_scores(main, metrics),
         [] if spec.margin is None else plan_margins(main),
     )
@@ -273,10 +268,8 @@ class Study:
         if not self.across:
             return ()
         sets = [analysis.main for analysis in self.analyses]
-        joined = JoinedComparisons.from_sets(*sets)
-        p_greater, p_less = (judge_counts(joined, tallies, side)[0] for side in ("greater", "less"))
         errors = np.concatenate([compute_scores_and_errors(comparisons)[1] for comparisons in sets])
-        found = (across.build_results(tallies, table, p_greater, p_less, errors) for across in self.across)
+        found = (across.build_results(tallies, table, errors) for across in self.across)
         return tuple(chain.from_iterable(found))
 
 

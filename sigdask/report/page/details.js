@@ -162,7 +162,7 @@
     const own = held.opened[k];
     chosen.value = String(k);
     const heading = make("h3", { tabindex: "-1" }, own.title);
-    const pictures = make("div", { class: "pictures" }, ...[nullPicture(own), own.shares ? sharesPicture(own) : null].filter((made) => made));
+    const pictures = make("div", { class: "pictures" }, ...[own.null ? nullPicture(own) : null, own.shares ? sharesPicture(own) : null].filter((made) => made));
     const none = own.shares ? null : make("p", { class: "quiet" }, "This metric scores whole outputs, not units, so no unit can be named.");
     panel.replaceChildren(heading, ...own.lines.map((words) => make("p", {}, words)), pictures, ...[checksOf(own), none, unitsOf(own)].filter((made) => made));
     return heading;

@@ -27,7 +27,6 @@ from sigdask.results.fields import iter_results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
-from sigdask.text import format_count
 
 EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """Meaning of "extreme" under each alternative."""
@@ -81,7 +80,7 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "alternative": comparison.alternative,
         "higher": r.higher_is_better,
         "lines": [f"{text}." for text in (describe_comparison(r, alpha), describe_numbers(r, alpha), *sizes)],
-        "null": _build_null(comparison.null, comparison.alternative),
+        "null": comparison.null and _build_null(comparison.null, comparison.alternative),
         "checks": [*_iter_checks(r, alpha)],
         "again": r.test_signature and f"sigdask reproduce {shlex.quote(r.test_signature)} FILES",
         "notes": list(r.warnings),
@@ -96,9 +95,8 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
 
 
 def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
-    trials_text = format_count(null.n_trials, "arrangement" if null.is_whole else "random swap")
     words = (
-        f"The differences of {'all' if null.is_whole else 'the first'} {trials_text}: {null.n_extreme:,} "
+        f"The differences of {null.n_trials:,} random swaps: {null.n_extreme:,} "
         f"{'is' if null.n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[alternative]} as the observed one, "
         f"{format_signed(null.observed)}."
     )

@@ -59,8 +59,6 @@ def test_what_is_accepted_is_counted_from_the_cutoff_on():
     [by_score, by_rank] = validate(parts, cutoffs={"G2": 5, "rank": 2}).found
     assert (by_score.accepted.tolist(), by_score.true.tolist()) == ([3] * 4, [2] * 4)
     assert (by_rank.accepted.tolist(), by_rank.true.tolist()) == ([2] * 4, [1] * 4)
-    [best, _] = validate(parts, n=[3]).found
-    assert (best.n, best.cutoff, best.true.tolist()) == (3, None, [2] * 4)
 
 
 def test_the_command_shows_distribution_and_coverage(tmp_path):
@@ -68,7 +66,7 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     files = sorted(path.name for path in tmp_path.iterdir())
     result = call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    for outputs in (("-o", "t.md"), ("-o", "t.tex")):  # there is no such table of a validation
+    for outputs in (("-o", "t.md"), ("-o", "t.tex"), ("-o", "t.csv")):  # there is no such table of a validation
         refused = call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", *outputs, cwd=tmp_path)
         assert (refused.returncode, outputs[1] in refused.stderr) == (2, True)
     assert "standard deviation of precision" in result.stdout
@@ -82,8 +80,6 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
     assert validation["dispersion"]["deviation"] == pytest.approx((true / accepted).std(ddof=1))
     assert validation["dispersion"]["predicted"] == pytest.approx(np.sqrt(p * (1 - p) * np.mean(1 / accepted)))
     assert validation["intervals"]["n_outside"] == sum(not row["low"] <= p <= row["high"] for row in rows)
-    call_sigdask("rankings", *files, "--cutoff", "G2", "32.5", "--validate", "-o", "rows.csv", cwd=tmp_path)
-    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 31
 
 
 @pytest.mark.parametrize(
@@ -93,7 +89,7 @@ def test_the_command_shows_distribution_and_coverage(tmp_path):
         (["--validate", "--cutoff", "G2", "high"], "'high' is not a valid float"),
         (["--validate", "--cutoff", "t", "3"], "no column 't'"),
         (["--validate", "--cutoff", "G2", "1e9"], "only 0 of 4 samples have candidates"),
-        (["--validate", "--n", "5", "--cutoff", "G2", "3"], "not both"),
+        (["--validate", "--n", "5", "--cutoff", "G2", "3"], "--n"),
         ([], "4 files of candidates: give one"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from builders import build_rng
 
 import sigdask
-from sigdask.analysis.comparison import exact as list_problems
+from sigdask.analysis.comparison import jobs as list_problems
 from sigdask.analysis.reproduce import read, reproduce_results
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
