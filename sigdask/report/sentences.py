@@ -618,12 +618,20 @@ def _describe_ranking(groups: _Groups, g: int) -> str:
     c, where = groups.standings, groups.label(g)
     top, n_others, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
     best, rival = c.names[top], c.get_opponent(row, top)
-    near = [c.get_opponent(k, top) for k in c.near_top_rows[c.group[c.near_top_rows] == g].tolist()]
-    others = f"{len(near):,} of {n_others:,} others" if len(near) > MAX_NAMED else join_phrases(near)
     if c.ahead[row] == 0:
         return f"{best} and {rival} share the best score {where}"
-    outcome = f"scores best {where}, but is not significantly different from {others}"
-    if not near:
+    rows = np.flatnonzero(c.has_top & (c.group == g))
+    contested, better = c.outcome[rows] == CONTESTED, c.outcome[rows] == 1
+    doubts = [
+        words.format(f"{len(near):,} of {n_others:,} others" if len(near) > MAX_NAMED else join_phrases(near))
+        for words, mask in (
+            ("is not significantly different from {}", ~(better | contested)),
+            ("its lead over {} is contested", contested),
+        )
+        if (near := [c.get_opponent(k, top) for k in rows[mask].tolist()])
+    ]
+    outcome = f"scores best {where}, but " + ", and ".join(doubts)
+    if not doubts:
         all_others = "both" if n_others == 2 else f"all {n_others:,}"
         outcome = f"is best {where}, significantly better than {all_others} others"
     return f"{best} {outcome}: ahead of the runner-up, {rival}, by {groups.describe_lead(row)}"

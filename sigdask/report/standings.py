@@ -96,11 +96,6 @@ class Standings:
         return np.asarray((self.a == top) | (self.b == top))
 
     @cached_property
-    def near_top_rows(self) -> Integers:
-        """Rows that compare the best of a group with a system that is not significantly different."""
-        return np.flatnonzero(self.has_top & (self.table.decision != 1))
-
-    @cached_property
     def design(self) -> str:
         """Which systems were compared: one pair, all with a baseline, all with each other, or some other pairs."""
         sizes = np.bincount(self.group, minlength=self.n_groups)

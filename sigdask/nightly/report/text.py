@@ -322,7 +322,7 @@ def format_report(
         lines.append(make_printable(f"{looks}, so their p was computed twice"))
     if report.n_incomplete:
         missing_text = format_count(report.n_incomplete, "result")
-        lines.append(f"Some trials of {missing_text} are missing; the bounds are valid without them.")
+        lines.append(f"Some trials of {missing_text} are missing: each p is valid, but has a larger random error.")
     if page_path:
         lines.append(make_printable(f"page: {page_path}"))
     return "\n".join(lines).rstrip("\n")
