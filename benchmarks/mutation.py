@@ -95,13 +95,8 @@ TARGETS = (
         names=("MatchedProportions", "compute_score", "compute_exact_p", "compute_exact_margin", "estimate_design_effect"),
     ),
     Target(
-        "sigdask/statistics/exact/convolution.py",
+        "sigdask/statistics/exact/sums.py",
         (f"{EXACT}/test_limits.py", f"{EXACT}/test_brute_force.py", f"{EXACT}/test_known_values.py"),
-    ),
-    Target(
-        "sigdask/statistics/exact/counting.py",
-        (f"{EXACT}/test_limits.py", f"{EXACT}/test_brute_force.py"),
-        names=("compute_n_fixed", "estimate_pairing_cost", "count_pairings", "_compute_sorted_sums", "_merge", "_count_pairs"),
     ),
     Target(
         "sigdask/randomization/tallies.py",

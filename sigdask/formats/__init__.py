@@ -29,10 +29,19 @@ from sigdask.formats.reading.options import (
     parse_source,
 )
 from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table, use_table_reader
-from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, SCORED_FORMATS, add_installed_formats
-from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
+from sigdask.formats.registry import (
+    FOLDER_FORMATS,
+    FORMATS,
+    FORMATS_BY_METRIC,
+    SCORED_FORMATS,
+    TABLE,
+    add_installed_formats,
+    describe_reading,
+    resolve_format,
+)
 from sigdask.interface import spell
 from sigdask.io import addresses, as_path, use_options
+from sigdask.text import is_url
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",
            "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
@@ -238,7 +247,8 @@ def detect(
 
 def _are_folders(sources: Sequence[Source], gold: Path | None, format_: str) -> bool:
     """Return whether sources are several folders that their format does not read itself."""
-    if format_ in FOLDER_FORMATS or not folders.are_folders(sources):
+    are_folders = all(not (s.parts or is_url(str(s.path))) and s.path.is_dir() for s in sources)
+    if len(sources) < 2 or not are_folders or format_ in FOLDER_FORMATS:
         return False
     detected = FOLDER_FORMATS if format_ in DETECTED else ()
     return not any(FORMATS[name].fits(sources, gold) for name in detected)

@@ -14,7 +14,7 @@ from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import NOT_DATA, list_files
 from sigdask.formats.reading.options import Source, distinguish_names
-from sigdask.text import format_count, format_list, is_url
+from sigdask.text import format_count, format_list
 
 FILE = "file"
 """Column of the file that an item is in."""
@@ -27,12 +27,6 @@ MAX_NAMES = 8
 
 Files = tuple[list[Source], Path | None]
 """The file of each system, and the gold-standard file."""
-
-
-def are_folders(sources: Sequence[Source]) -> bool:
-    """Return whether sources are two or more folders."""
-    paths = [source.path for source in sources if not source.parts and not is_url(str(source.path))]
-    return len(sources) > 1 and len(paths) == len(sources) and all(path.is_dir() for path in paths)
 
 
 def match_folders(sources: Sequence[Source], gold: Path | None) -> dict[str, Files]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import sys
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
@@ -41,7 +42,6 @@ from sigdask.text import format_count, format_list
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
-
 
 RUN_WIDTH = 6
 
@@ -116,14 +116,16 @@ def _iter_rows(path: Path, widths: Sequence[int], columns: str) -> Iterator[tupl
     width = 0
     for number, line in enumerate_lines(path):
         words = line.split()
-        n_columns = min(len(words), RUN_WIDTH)  # trec_eval skips what follows the tag of a run
-        is_header = not width and n_columns < RUN_WIDTH and bool(words) and words[-1].lower() in HEADER_NAMES
-        if not words or words[0].startswith("#") or is_header:
+        if not words or words[0].startswith("#"):
             continue
-        if n_columns not in ((width,) if width else widths):
-            expected = f"{columns}; give runs as systems, and judgements with {spell('gold')}"
-            raise InputError(file=path, line=number, found=f"{len(words)} columns", expected=expected)
-        width = n_columns
+        n_columns = min(len(words), RUN_WIDTH)  # trec_eval skips what follows the tag of a run
+        if n_columns != width:
+            if not width and n_columns < RUN_WIDTH and words[-1].lower() in HEADER_NAMES:
+                continue
+            if width or n_columns not in widths:
+                expected = f"{columns}; give runs as systems, and judgements with {spell('gold')}"
+                raise InputError(file=path, line=number, found=f"{len(words)} columns", expected=expected)
+            width = n_columns
         yield number, words
     check_filled(path, width)
 
@@ -168,21 +170,21 @@ def read_run(source: Source, gold: Path, judgements: Judgements, order: str | No
     InputError
         A row is damaged, a document occurs twice, none is judged, or scores and ranks contradict each other.
     """
-    entries: dict[str, tuple[dict[str, None], array[float], array[float]]] = {}
+    entries: dict[str, tuple[dict[str, None], array[float], array[float]]]
+    entries = defaultdict(lambda: ({}, array("d"), array("d")))
     words: list[str] = []
     parts = source.parts or (source.path,)
     columns = "topic Q0 document rank score tag"
     for path, (number, words) in ((part, row) for part in parts for row in _iter_rows(part, (RUN_WIDTH,), columns)):
-        documents, scores, ranks = entries.setdefault(words[0], ({}, array("d"), array("d")))
-        score, rank = (parse_number(words[k]) for k in (4, 3))
-        if math.isnan(score):
+        documents, scores, ranks = entries[words[0]]
+        if math.isnan(score := parse_number(words[4])):
             raise InputError(file=path, line=number, found=f"{words[4]!r}", expected="a number")
         if (document := sys.intern(words[2])) in documents:
             problem = f"topic {words[0]!r} has document {document!r} already; a topic ranks each document once"
             raise InputError(problem, file=path, line=number)
         documents[document] = None
         scores.append(score)
-        ranks.append(rank)
+        ranks.append(parse_number(words[3]))
     judged = {topic: entry for topic, entry in entries.items() if topic in judgements}
     if all(judgements[topic].keys().isdisjoint(documents) for topic, (documents, _, _) in judged.items()):
         raise InputError(
@@ -195,10 +197,9 @@ def read_run(source: Source, gold: Path, judgements: Judgements, order: str | No
         remedy = f"choose {spell('format', 'trec:order=score')}"
         raise InputError("ranks of a topic are equal, or no numbers", file=source.path, remedy=remedy)
     by_score, by_rank = (
-        {topic: _sort_documents(*entry, by_rank=is_by_rank) for topic, entry in judged.items()}
-        for is_by_rank in (False, True)
+        {topic: sort(*entry) for topic, entry in judged.items()} for sort in (_sort_by_score, _sort_by_rank)
     )
-    if order is None and are_ranked:
+    if order is None and are_ranked and by_rank != by_score:
         means = [_compute_mean_precision(rankings, judgements) for rankings in (by_score, by_rank)]
         if abs(means[0] - means[1]) > MAX_DIFFERENCE:
             raise InputError(
@@ -211,12 +212,17 @@ def read_run(source: Source, gold: Path, judgements: Judgements, order: str | No
     return TrecRun(words[5], len(entries), by_rank if order == "rank" else by_score)
 
 
-def _sort_documents(documents: Iterable[str], scores: array[float], ranks: array[float], *, by_rank: bool) -> Ranking:
-    """Return documents by rising rank, or by falling score and document id."""
+def _sort_by_score(documents: Iterable[str], scores: array[float], _: array[float]) -> Ranking:
+    """Return documents by falling score, and those of equal scores by falling id."""
     with np.errstate(over="ignore"):
-        single = np.array(scores).astype(np.float32).tolist()
-    pairs = sorted(zip(ranks, documents, strict=True)) if by_rank else sorted(zip(single, documents, strict=True))[::-1]
-    return tuple(document for _, document in pairs)
+        single = dict(zip(documents, np.array(scores).astype(np.float32).tolist(), strict=True))
+    by_id = sorted(single, reverse=True)
+    return tuple(sorted(by_id, key=single.__getitem__, reverse=True))  # keeps the order of equal ones
+
+
+def _sort_by_rank(documents: Iterable[str], _: array[float], ranks: array[float]) -> Ranking:
+    """Return documents by rising rank."""
+    return tuple(sorted(documents, key=dict(zip(documents, ranks, strict=True)).__getitem__))
 
 
 def _compute_mean_precision(rankings: Mapping[str, Ranking], judgements: Mapping[str, Mapping[str, int]]) -> float:

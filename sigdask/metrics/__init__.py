@@ -15,7 +15,7 @@ from sigdask.interface import spell_in
 from sigdask.io import addresses
 from sigdask.io.addresses import load_entry_points
 from sigdask.metrics import labels, regression, replicates, retrieval, texts
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, list_score_columns
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, has_rankings, list_score_columns
 from sigdask.metrics.user import black_box, load_metric, metric
 from sigdask.text import format_list
 
@@ -183,7 +183,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
         and (column := _match_case(name, list_score_columns(counts)))
     ):
         return build_column_metric(column)
-    if counts is not None and retrieval.has_rankings(counts) and (measure := retrieval.find_measure(name)) is not None:
+    if counts is not None and has_rankings(counts) and (measure := retrieval.find_measure(name)) is not None:
         return measure
     spec = Spec.parse(name)
     known_name = _find_base(name)

@@ -331,6 +331,11 @@ def get_items_field(score_field: str, counts: Counts) -> str:
     return name if name != score_field and name in counts.fields else "items"
 
 
+def has_rankings(counts: Counts) -> bool:
+    """Return whether the data are rankings and judgements (format trec)."""
+    return "topics" in counts.fields and counts.outputs is not None
+
+
 def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
     """Return the error for data that lack what a metric needs."""
     names = [field for field in counts.fields if field != "items"]

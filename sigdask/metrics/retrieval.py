@@ -20,7 +20,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.errors import InputError, explain_missing
 from sigdask.interface import spell
-from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error
+from sigdask.metrics.base import BoundMetric, Metric, Spec, build_lacking_error, has_rankings
 from sigdask.metrics.extraction import Extraction, get_statistics
 from sigdask.metrics.forms import MEAN, Form, Formula
 
@@ -32,11 +32,6 @@ PACKAGES = ("ir-measures", "pytrec-eval-terrier", "cwl-eval", "trectools", "ranx
 
 MAX_RELEVANT = 1000
 """Maximum relevance. trec_eval allocates as many counters as the highest one (it documents 127)."""
-
-
-def has_rankings(counts: Counts) -> bool:
-    """Return whether the data are rankings and judgements (format trec)."""
-    return "topics" in counts.fields and counts.outputs is not None
 
 
 def can_be_measure(name: str) -> bool:

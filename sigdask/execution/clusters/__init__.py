@@ -6,20 +6,15 @@ interface), and recovers fast from lost workers.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.base import (
-    Cluster,
-    count_cores,
-    find_active,
-    get_configured_address,
-    is_closed,
-    is_dask_object,
-)
+from sigdask.execution.clusters.base import Cluster, count_cores, is_closed, is_dask_object
 from sigdask.interface import spell
 
 if TYPE_CHECKING:
@@ -52,6 +47,34 @@ PLAIN_WORDS = ("auto", "none", "threads", "current")
 
 ALLOCATION_PREFIX = "allocation:"
 """Prefix of a cluster file of class slurm: use the job in which this process runs instead of submitting one."""
+
+
+def find_active() -> Any:
+    """Return dask's active client, or the scheduler's address in dask's settings, or None.
+
+    Within a task it is None, because the task would wait for tasks that wait for it.
+    """
+    if "distributed" in sys.modules:
+        import distributed
+
+        with suppress(ValueError):
+            distributed.get_worker()
+            return None
+        with suppress(ValueError):
+            return distributed.Client.current()
+    # settings of dask in files are read for "current" only, since importing dask takes as long as a short comparison
+    may_be_set = "dask" in sys.modules or "DASK_SCHEDULER_ADDRESS" in os.environ
+    return get_configured_address() if may_be_set else None
+
+
+def get_configured_address() -> Any:
+    """Return the scheduler's address in dask's settings, or None."""
+    import dask
+
+    address = dask.config.get("scheduler-address", None)
+    if address is None:
+        return None
+    return address if "://" in address else f"{dask.config.get('distributed.comm.default-scheme', 'tcp')}://{address}"
 
 
 def resolve_active(cluster: Any) -> Any:
@@ -108,7 +131,7 @@ def check_cluster(cluster: Any) -> None:
     InputError
         It is not a known word, address or file, its file is invalid, or its queue's command is missing.
     """
-    if is_dask_object(cluster) or cluster in PLAIN_WORDS:
+    if cluster in PLAIN_WORDS or is_dask_object(cluster):
         return
     if (description := _describe(cluster)).kind == "slurm":
         from sigdask.execution.clusters.slurm import check_queue

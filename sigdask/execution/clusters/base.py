@@ -1,4 +1,4 @@
-"""Connected clusters, dask's active client and configured scheduler, and helpers for logs and errors.
+"""Connected clusters, and helpers for logs and errors.
 
 Settings of dask that recover fast from lost workers, cut networks and hung hosts; versions of workers.
 
@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -116,34 +116,6 @@ def is_closed(cluster: Any) -> bool:
     """Return whether an object is a client or cluster of dask that is closed and cannot be used again."""
     status = getattr(cluster, "status", None)  # of a client a word, of a cluster an enumeration
     return is_dask_object(cluster) and getattr(status, "name", status) in {"closed", "closing", "failed"}
-
-
-def find_active() -> Any:
-    """Return dask's active client, or the scheduler's address in dask's settings, or None.
-
-    Within a task it is None, because the task would wait for tasks that wait for it.
-    """
-    if "distributed" in sys.modules:
-        import distributed
-
-        with suppress(ValueError):
-            distributed.get_worker()
-            return None
-        with suppress(ValueError):
-            return distributed.Client.current()
-    # settings of dask in files are read for "current" only, since importing dask takes as long as a short comparison
-    may_be_set = "dask" in sys.modules or "DASK_SCHEDULER_ADDRESS" in os.environ
-    return get_configured_address() if may_be_set else None
-
-
-def get_configured_address() -> Any:
-    """Return the scheduler's address in dask's settings, or None."""
-    import dask
-
-    address = dask.config.get("scheduler-address", None)
-    if address is None:
-        return None
-    return address if "://" in address else f"{dask.config.get('distributed.comm.default-scheme', 'tcp')}://{address}"
 
 
 SETTINGS: dict[str, Any] = {

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import numpy as np
 
@@ -226,6 +225,8 @@ def _read_texts(paths: Sequence[Path], requested: str | None) -> WmtTexts:
 
 def _iter_documents(path: Path) -> Iterator[tuple[str, str, Any]]:
     """Yield collection (or test suite), id and element of each document."""
+    from xml.etree import ElementTree as ET  # which few files need
+
     if not is_wmt_xml(path):
         raise InputError("is no XML of WMT", file=path, remedy="give files that begin with <dataset>")
     if b"<!ENTITY" in (content := files.read_content(path)):

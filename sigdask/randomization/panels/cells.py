@@ -32,7 +32,7 @@ MAX_PAIRS = 2**25
 MAX_DENOMINATOR = 2**50
 """Largest common denominator of the weights of pairs in groups of different sizes, which become integers."""
 
-STATISTIC_CODES = {name: code for code, name in enumerate(("pearson", "spearman", "kendall", "accuracy"))}
+STATISTIC_CODES = {"pearson": 0, "spearman": 1, "kendall": 2, "accuracy": 3}
 """The number of each statistic in the kernels."""
 
 

@@ -29,7 +29,7 @@ from sigdask.randomization.slabs import iter_slabs
 from sigdask.randomization.stream import Key, compute_stream_keys
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
-from sigdask.statistics.exact.counting import count_reaching
+from sigdask.statistics.exact.sums import count_reaching
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20

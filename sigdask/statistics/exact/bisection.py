@@ -14,9 +14,10 @@ import numpy as np
 
 from sigdask.counts.fields import Integers
 from sigdask.statistics.exact import binomials
-from sigdask.statistics.exact.convolution import ROUNDOFF, bound_outside
+from sigdask.statistics.exact.binomials import ROUNDOFF
 from sigdask.statistics.exact.grids import estimate_log_p
 from sigdask.statistics.exact.problems import Cells, ProbabilityLimits, QuotientProblem, TieRule
+from sigdask.statistics.exact.sums import bound_outside
 
 LOST_SHARE = 1e-16
 ACCEPTED_LOSS = 1e-13

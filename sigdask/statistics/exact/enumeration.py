@@ -9,8 +9,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.statistics.exact.convolution import ROUNDOFF, TINY
+from sigdask.statistics.exact.binomials import ROUNDOFF
 from sigdask.statistics.exact.problems import CellProblem, ChosenMethod, ProbabilityLimits, TieRule
+from sigdask.statistics.exact.sums import TINY
 
 MAX_CELLS = 2**34
 CELL_BLOCK = 2**16

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sigdask.statistics.exact import binomials, bisection, convolution, counting, enumeration, grids
+from sigdask.statistics.exact import binomials, bisection, enumeration, grids, sums
 from sigdask.statistics.exact.problems import (
     CERTAIN,
     CellProblem,
@@ -132,10 +132,10 @@ def _iter_sum_methods(steps: StepSizes) -> Iterator[ChosenMethod]:
         guarantee: Guarantee = "exact" if n <= binomials.MAX_FRACTION else "certified"
         yield ChosenMethod("binomial", guarantee, *binomials.estimate_cost(n))
     else:
-        yield ChosenMethod("polynomial", "exact", *counting.estimate_polynomial_cost(steps))
-        yield ChosenMethod("dp", "certified", *convolution.estimate_cost(steps))
-        if n <= counting.MAX_UNITS:
-            yield ChosenMethod("meet-in-the-middle", "exact", *counting.estimate_pairing_cost(n))
+        yield ChosenMethod("polynomial", "exact", *sums.estimate_polynomial_cost(steps))
+        yield ChosenMethod("dp", "certified", *sums.estimate_convolution_cost(steps))
+        if n <= sums.MAX_UNITS:
+            yield ChosenMethod("meet-in-the-middle", "exact", *sums.estimate_pairing_cost(n))
 
 
 def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
@@ -175,7 +175,7 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None) -> ExactTails:
 
 def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
     if chosen.method in {"polynomial", "meet-in-the-middle"}:
-        count = counting.count_coefficients if chosen.method == "polynomial" else counting.count_pairings
+        count = sums.count_coefficients if chosen.method == "polynomial" else sums.count_pairings
         return compute_p_from_counts(
             chosen, steps.n, (*count(steps), steps.known),
             negative=steps.negative, zero=steps.zero_is_reached, exact=not steps.inexact,
@@ -183,7 +183,7 @@ def _solve_sums(steps: StepSizes, chosen: ChosenMethod) -> ExactTails:
     if chosen.method == "binomial":
         reached, passed = (binomials.compute_tail(steps.n, x) for x in steps.thresholds)
     else:
-        reached, passed = convolution.compute_tails(steps)
+        reached, passed = sums.compute_convolved_tails(steps)
     tails = reached, passed
     if steps.inexact:  # limits that hold although inexact sums may hide which arrangements tie
         tie_share: Any = Fraction(steps.known, 1 << steps.n)

@@ -11,7 +11,7 @@ from sigdask.counts import Counts
 from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.exact.counting import count_reaching
+from sigdask.statistics.exact.sums import count_reaching
 
 
 def build_scores(seed, n_systems=6, n_items=9, below=3, divided_by=1):

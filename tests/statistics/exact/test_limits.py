@@ -18,8 +18,8 @@ from sigdask.statistics.exact import (
     iter_methods,
     solve,
 )
-from sigdask.statistics.exact.convolution import _iter_passes, bound_outside, compute_window, estimate_cost
 from sigdask.statistics.exact.problems import StepSizes
+from sigdask.statistics.exact.sums import _iter_passes, bound_outside, compute_window, estimate_convolution_cost
 
 RNG = np.random.default_rng(5)
 REAL_PROBLEM = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
@@ -83,4 +83,4 @@ def test_what_is_left_out_of_a_binomial_is_at_most_its_bound(n, low, high):
 def test_the_estimated_bytes_hold_both_distributions_of_each_pass(differences):
     steps = StepSizes.from_differences(differences)
     widest = max(step.width for step in _iter_passes(steps, compute_window(steps)))
-    assert 2 * 8 * widest <= estimate_cost(steps)[1]
+    assert 2 * 8 * widest <= estimate_convolution_cost(steps)[1]
