@@ -180,15 +180,23 @@ def _check_signature(result: RecordedResult, document: Mapping[str, Any]) -> Non
     if signature.p == TRIALS:
         stated |= {"n_trials": row["n_trials"], "p_value": row["p_value"]}
         signed |= {"n_trials": signature.n_trials, "p_value": (row["n_extreme"] + 1) / (row["n_trials"] + 1)}
+    elif row["exact"] is not None:
+        stated["p_value"], signed["p_value"] = row["p_value"], row["exact"]["p_hi"]
+    scores, difference = [row[f"score_{name}"] or 0 for name in "ab"], row["difference"]
+    if difference is not None and abs(scores[0] - scores[1] - difference) > ROUNDING * max(map(abs, scores)):
+        stated["difference"], signed["difference"] = difference, scores[0] - scores[1]
     for key, value in stated.items():
         if not _are_equal(value, signed[key]):
             raise InputError(
-                f"{key} is {value!r}, but {signed[key]!r} by its signature and counts; the file was altered after "
+                f"{key} is {value!r}, but {signed[key]!r} by its signature, counts and scores; the file was altered after "
                 "sigdask wrote it: use the original, or compute it again"
             )
 
 
 Compare = Callable[..., ComparisonResults]
+
+ROUNDING = 1e-9
+"""Error of a difference of two scores, relative to the larger one, that rounding explains."""
 
 TOLERANCE = 1e-12
 """Relative difference by which real numbers may differ between machines. Everything else must be equal."""

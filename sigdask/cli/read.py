@@ -64,6 +64,9 @@ def _describe_item(counts: Counts, item: int) -> str:
     more = ", …" if len(counts.fields) > MAX_FIELDS else ""
     parts = []
     for k, system in enumerate(counts.systems[:MAX_SYSTEMS]):
+        if counts.present is not None and not counts.present[item, k]:
+            parts.append(f"{system}: missing")
+            continue
         values = (f"{name} {column[item, k % column.shape[1]]}" for name, column in fields.items())  # or one for all
         parts.append(f"{system}: {', '.join(values)}{more}")
     return "; ".join(parts)

@@ -149,7 +149,8 @@ def _read_files(sources: Sequence[Source], options: Options, notes: list[str]) -
             choice = spell("columns", "score=RAW.SCR")
             notes.append(ScopeNote(f"{table.path}: Z.SCR is compared ({choice} compares raw scores)"))
         table = _select_ratings(table, columns, notes)
-        names = table.columns[columns["system"][0]] if "system" in columns else [source.system] * table.n_rows
+        named = columns.get("system")
+        names = table.get_names(named[0], "the name of a system") if named else [source.system] * table.n_rows
         known = {} if "raters" in options.own else path_by_system  # else ratings of both files would be averaged
         systems = list_row_systems(source, names, known, is_only_file=len(sources) == 1)
         read.append(RatingFile(table, columns, systems, is_direct))

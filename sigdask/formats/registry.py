@@ -459,11 +459,12 @@ def describe_reading(sources: Sequence[Source], gold: Path | None, options: Opti
 def _describe_roles(table: FileTable, roles: Roles, options: Options, *, has_scores: bool, are_files: bool) -> str:
     if not table.header:
         return "items by position"
-    parts = [f"item {options.id_column or roles.get('item')}" if "item" in roles else "items by position"]
+    has_items = "item" in roles and options.align != "position"
+    parts = [f"item {options.id_column or roles.get('item')}" if has_items else "items by position"]
     shown = ("system", "metric", "gold", "prediction", "run", "unit", "subset")
     named = [(role, roles.columns.get(role)) for role in shown]
     parts += [f"{role} {' + '.join(columns)}" for role, columns in named if columns]
-    left_out = ["an unnamed index" if roles.index and name == UNNAMED else name for name in roles.left_out]
+    left_out = ["an unnamed index" if name.startswith(UNNAMED) else name for name in roles.left_out]
     scores = roles.columns.get("score", ())
     is_labelled = "gold" in roles or not has_scores
     if is_labelled and ("prediction" in roles or roles.unknown):

@@ -46,7 +46,7 @@ SINGLE_ROLES = ("item", "system", "metric", "gold")
 """Roles that only one column of a table can have."""
 
 UNNAMED = "Unnamed: 0"
-"""Name of a column without a name, as pandas calls it."""
+"""Name of a column without a name, as pandas calls it; those of tables that it read and wrote again begin with it."""
 
 MAX_SHOWN, MAX_CELL, N_VALUES = 20, 30, 3
 """Columns, characters of a cell, and cells of a column, that errors show."""
@@ -98,14 +98,11 @@ class Roles:
         Columns without a role.
     left_out : tuple of str
         Columns that are not read: those that the user ignores, an unnamed index, and texts.
-    index : bool
-        Whether an unnamed index is left out.
     """
 
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    index: bool = False
 
     def get(self, role: str) -> str | None:
         """Return the first column of a role, or None."""
@@ -176,15 +173,16 @@ def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | No
             rivals.append(column)  # the user names another one
         else:
             roles.setdefault(role, []).append(column)
-    is_index = UNNAMED in unknown and _is_index(table, has_item="item" in roles)
-    if is_index:
-        unknown.remove(UNNAMED)
+    unnamed = [
+        name for name in unknown if name.startswith(UNNAMED) and _is_index(table, name, has_item="item" in roles)
+    ]
+    unknown = [name for name in unknown if name not in unnamed]
     for role in SINGLE_ROLES:
         check_single(table, roles.get(role, []), role, options)
     for column in unknown:
         _check_status(table, column)
-    left_out += [*rivals, *([UNNAMED] if is_index else []), *roles.get("text", [])]
-    return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out), is_index)
+    left_out += [*rivals, *unnamed, *roles.get("text", [])]
+    return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out))
 
 
 def _list_given(table: NamedColumns, options: RoleOptions) -> dict[str, str]:
@@ -207,13 +205,12 @@ def _choose_role(column: str, claimed: set[str], part: FileKind | None) -> str |
     return next((role for role in choices if role not in claimed), choices[-1] if choices else None)
 
 
-def _is_index(table: NamedColumns, *, has_item: bool) -> bool:
-    """Return whether the column without a name is the index of a data frame; raise if it may be the items."""
-    cells = table.columns[UNNAMED]
-    if has_item or all(cell == str(k) for k, cell in enumerate(cells)):
+def _is_index(table: NamedColumns, name: str, *, has_item: bool) -> bool:
+    """Return whether a column without a name is the index of a data frame; raise if it may be the items."""
+    if has_item or all(cell == str(k) for k, cell in enumerate(table.columns[name])):
         return True
     problem = "the first column has no name. It may be the items, or the index of a data frame"
-    raise build_roles_error(table, problem, [spell("columns", f"item={UNNAMED}"), spell("ignore", UNNAMED)])
+    raise build_roles_error(table, problem, [spell("columns", f"item={name}"), spell("ignore", name)])
 
 
 def _check_status(table: NamedColumns, column: str) -> None:

@@ -89,6 +89,14 @@ def test_quotation_marks_are_text_where_the_user_says_so(tmp_path):
     assert list(read(path, format="auto:quotes=text").ids) == ['5" disk', '"x']
 
 
+def test_marks_of_two_texts_enclose_no_rows_of_a_tsv_file_unless_the_user_says_so(tmp_path):
+    (path := tmp_path / "t.tsv").write_text('item\ta\tb\n"1\t1\t0\n2\t0\t1\n3"\t0\t1\n')
+    with pytest.raises(InputError, match=r"t.tsv, line 2.*auto:quotes=text.*auto:quotes=marks"):
+        read(path)
+    assert list(read(path, format="auto:quotes=text").ids) == ['"1', "2", '3"']
+    assert list(read(path, format="auto:quotes=marks").ids) == ["1\t1\t0\n2\t0\t1\n3"]
+
+
 @pytest.mark.parametrize("cell", ["", "NA", "NaN", "null", " "])
 def test_a_missing_cell_is_missing(tmp_path, cell):
     (path := tmp_path / "t.csv").write_text(f"item,a,b\n1,0,1\n2,{cell},0\n3,1,1\n")

@@ -46,7 +46,7 @@ def test_replicates_have_a_name_that_was_given(files):
         ("id,p\na,P\nb,Q\nb,P\n", "one.csv, line 4: id 'b' is repeated"),
         ("id,p\na,P\n,Q\nc,P\n", "one.csv, line 3: column 'id' is empty"),
         ("id,p,q\na,P,1\nb,Q,2\nc,P,3\n", "no single column holds predictions"),
-        ("id,p\na,P\nb,\nc,P\n", "has no label for item 'b'"),
+        ("id,p\na,P\nb,\nc,P\n", r"one.csv: one has no label for item 'b'"),
     ],
 )
 def test_ids_that_do_not_fit_are_named(files, one, message):

@@ -63,12 +63,12 @@ def test_repeated_problems_are_replicates(tmp_path, ids):
         (
             "id,text,system,score\na,p,x,1\na,q,x,2\na,p,y,3\na,q,y,1\nb,p,x,1\nb,p,x,2\nb,p,y,3\nb,p,y,1\n",
             r"differ in 'text'",
-            ["id"],
+            ["id", "position"],
         ),
         (
             "id,doc,system,score\na,p,x,2\na,q,x,3\na,p,y,3\na,q,y,1\nb,p,x,2\nb,q,x,3\nb,p,y,3\nb,q,y,1\n",
             r"differ in 'doc'",
-            ["doc+id", "id"],
+            ["doc+id", "id", "position"],
         ),
         ("id,gold,x,y\na,P,P,Q\na,Q,P,Q\nb,P,P,P\nb,P,P,P\n", r"differ in 'gold'", ["position"]),
     ],

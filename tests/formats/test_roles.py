@@ -83,6 +83,12 @@ def test_metrics_in_rows_are_metrics_of_the_systems(tmp_path):
     assert get_scores(counts, "score[AP]") == {"a": SCORES["x"], "b": SCORES["y"]}
 
 
+def test_no_index_of_a_table_that_was_written_twice_is_a_system(tmp_path):
+    indices = {"Unnamed: 0.1": range(N), "Unnamed: 0": range(N)}
+    counts = read(write(tmp_path / "t.csv", {**indices, "x": SCORES["x"], "y": SCORES["y"]}))
+    assert counts.systems == ("x", "y")
+
+
 def test_a_wide_table_has_a_system_in_each_column_without_a_role(tmp_path):
     path = write(
         tmp_path / "wide.csv", {"qid": IDS, "document": ["d1", "d2"] * 6, "BM25": SCORES["x"], "DPH": SCORES["y"]}
@@ -232,6 +238,23 @@ def test_read_shows_roles_and_first_items_and_computes_nothing(tmp_path):
     for word in ("long", "new", "old", "qid", "AP", "nDCG@10", "index"):
         assert word in result.output
     assert "p =" not in result.output
+
+
+def test_read_shows_missing_scores_as_missing(tmp_path):
+    path = write(tmp_path / "wide.csv", {"id": IDS, "a": ["", *SCORES["x"][1:]], "b": SCORES["y"]})
+    result = CliRunner().invoke(commands, ["read", str(path), "--missing", "pairwise"])
+    assert f"item {IDS[0]}: a: missing; b: score" in result.output
+
+
+@pytest.mark.parametrize("column", ["system", "id", "metric"])
+@pytest.mark.parametrize("value", ["score", "prediction"])
+def test_an_empty_name_is_an_error_with_its_line(tmp_path, column, value):
+    names = {"system": ["a", "a", "b", "b"], "id": ["1", "2", "1", "2"], "metric": ["m"] * 4, "gold": ["P", "Q"] * 2}
+    names.pop("gold" if value == "score" else "metric")
+    names[column if column in names else "system"][2] = ""
+    path = write(tmp_path / "t.csv", {**names, value: [1, 0, 0, 1]})
+    with pytest.raises(InputError, match=r"t.csv, line 4: column '\w+' is empty, expected"):
+        read(path)
 
 
 @pytest.mark.parametrize("option", ["no-such=1", "decimal=;", "systems"])

@@ -101,6 +101,8 @@ ALTERATIONS = {
     "metric": ("f1", "metric is 'f1', but 'mean'"),
     "n_extreme": (499, r"p_value is 0\.\d+, but 0\.998"),
     "p_value": (0.001, r"p_value is 0\.001, but 0\.\d+"),
+    "difference": (0.9, r"difference is 0\.9, but "),
+    "score_a": (None, r"difference is .*, but "),
 }
 
 
@@ -114,7 +116,21 @@ def test_a_file_that_contradicts_its_signatures_is_not_cited(tmp_path, key, valu
     (tmp_path / "r.json").write_text(json.dumps(document))
     answer = call_sigdask("cite", "r.json", cwd=tmp_path)
     assert answer.returncode == 2
-    assert re.search(f"r.json, result 3: {message}.* by its signature and counts", " ".join(answer.stderr.split()))
+    assert re.search(
+        f"r.json, result 3: {message}.* by its signature, counts and scores", " ".join(answer.stderr.split())
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "message"), [(0.001, "p_value is 0.001, but 0.25 by its"), (None, "p_value: Input should")]
+)
+def test_an_exact_p_that_was_altered_is_not_shown(tmp_path, p, message):
+    document = compare_all({"a": [3, 4, 5], "b": [1, 1, 1]}).to_dict()
+    document["results"][0]["p_value"] = p
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    answer = call_sigdask("show", "r.json", cwd=tmp_path)
+    assert answer.returncode == 2
+    assert message in " ".join(answer.stderr.split())
 
 
 def test_a_seed_that_is_not_that_of_the_signatures_and_a_result_that_occurs_twice_are_not_cited(tmp_path):

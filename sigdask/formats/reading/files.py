@@ -385,8 +385,8 @@ def split_rows(path: Path, content: bytes, delimiter: str, *, are_quoted: bool) 
             raise InputError(f"cannot be split into cells ({error})", file=path, line=end + 1) from None
 
 
-QUOTED_CELLS = rb"""(?s:[^"]*+(?:(?<![^%b\r\n])|(?<=\A%b))"(?:[^"]++|"")*+"(?=[%b\r\n]|\Z))*+[^"]*+"""
-"""Pattern of text whose quotation marks all enclose whole cells, with the delimiter and the byte-order mark."""
+QUOTED_CELLS = rb"""(?s:[^"]*+(?:(?<![^%b\r\n])|(?<=\A%b))"(?:[^"%b]++|"")*+"(?=[%b\r\n]|\Z))*+[^"]*+"""
+"""Pattern of text whose quotation marks all enclose whole cells; delimiter, byte-order mark, and what no cell holds."""
 
 
 def check_quotes(path: Path, content: bytes, delimiter: str) -> None:
@@ -394,14 +394,16 @@ def check_quotes(path: Path, content: bytes, delimiter: str) -> None:
     if b'"' not in content:
         return
     mark = re.escape(delimiter.encode())
-    match = re.match(QUOTED_CELLS % (mark, BOM, mark), content)
+    # a mark in a text of a TSV file may seem to open a cell that another text ends, rows below
+    unlikely = mark if delimiter == "\t" and get_option("quotes") is None else b""
+    match = re.match(QUOTED_CELLS % (mark, BOM, unlikely, mark), content)
     if (end := match.end() if match else 0) < len(content):
         raise InputError(
             "a quotation mark does not enclose a whole cell",
             file=path,
             line=1 + content.count(b"\n", 0, content.find(b'"', end)),
             remedy='put the cell in quotation marks and double the mark: "a ""word"" b". If all marks are part of the '
-            f"texts, add {spell_option('quotes=text')}",
+            f"texts, add {spell_option('quotes=text')}; if cells in marks hold tabs, {spell_option('quotes=marks')}",
         )
 
 

@@ -300,18 +300,24 @@ class FileTable:
             return options.id_column
         return resolve_roles(self, options).get("item") if self.header else None
 
+    def get_names(self, name: str, expected: str) -> Texts:
+        """Return a column of names, such as ids or systems; raise an error for an empty cell."""
+        cells = Texts.from_values(self.get_column(name))
+        if (is_empty := cells.equals("")).any():
+            line = self.lines[int(np.argmax(is_empty))]
+            raise InputError(f"column {name!r} is empty, expected {expected}", file=self.path, line=line)
+        return cells
+
     def get_ids(self, options: Options) -> Texts | None:
         """Return the checked ids of the rows, or None if there are none."""
         name = self.find_id_column(options)
         if name is None or options.align == "position":
             return None
-        cells = Texts.from_values(self.get_column(name))
-        if "" not in cells and cells.are_unique:
+        cells = self.get_names(name, "an item id")
+        if cells.are_unique:
             return cells
         line_by_id: dict[str, int] = {}
         for line, item in zip(self.lines, cells, strict=True):
-            if not item:
-                raise InputError(f"column {name!r} is empty, expected an item id", file=self.path, line=line)
             if (first := line_by_id.setdefault(item, line)) != line:
                 break
         remedy = f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then "

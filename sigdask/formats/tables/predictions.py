@@ -216,7 +216,7 @@ def join_tables(
 
 def _join_rows(source: Source, table: FileTable, system: str, options: Options) -> Predictions:
     """Return the predictions of rows of item, system, gold value and prediction."""
-    by_system = Texts.from_values(table.get_column(system)).encode()
+    by_system = table.get_names(system, "the name of a system").encode()
     names = [*dict.fromkeys(map(str, by_system))]
     tables = [table.select_rows(by_system.equals(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
@@ -431,7 +431,6 @@ def _check_filled(predictions: Predictions, systems: Mapping[str, Texts], gold: 
         if is_empty.any():
             index = int(is_empty.argmax())
             item = predictions.ids[index] if predictions.ids else f"line {predictions.table.lines[index]}"
-            raise InputError(
-                f"{labeller} has no label for item {item!r} ({is_empty.sum():,} in total); {remedy}",
-                file=predictions.table.path,
-            )
+            table = predictions.systems[labeller][0] if k else predictions.table
+            problem = f"{labeller} has no label for item {item!r} ({is_empty.sum():,} in total)"
+            raise InputError(problem, file=table.path, remedy=remedy)

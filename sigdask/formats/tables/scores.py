@@ -250,11 +250,11 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
             problem = f"{metric!r} names the metric of each row, but {_join(opened.scores)} are scores"
             ways = [spell("columns", f"score={name}") for name in opened.scores]
             raise build_roles_error(opened.table, problem, [*ways, spell("ignore", metric)])
-        systems = Texts.from_values(opened.table.get_column(str(system))).encode()
+        systems = opened.table.get_names(str(system), "the name of a system").encode()
         row_systems = list_row_systems(source, systems.levels.tolist(), homes, is_only_file=len(sources) == 1)
         systems = systems.rename_levels(dict(zip(systems.levels, row_systems, strict=True)))
-        items = Texts.from_values(opened.table.get_column(str(opened.item)))
-        metrics = None if metric is None else Texts.from_values(opened.table.get_column(metric)).encode()
+        items = None if options.align == "position" else opened.table.get_names(str(opened.item), "an item id")
+        metrics = None if metric is None else opened.table.get_names(metric, "the name of a metric").encode()
         tables.append(replace(opened, systems=systems, items=items, metrics=metrics))
     return _build_row_counts(tables, options)
 
@@ -273,18 +273,14 @@ def _read_files(sources: Sequence[Source], options: Options) -> Counts:
     rows = []
     for table, name in zip(tables, list_system_names(sources), strict=True):
         ids = None if by_position else table.table.get_ids(options.with_columns(item=table.item))
-        items = Texts.from_values(map(str, range(1, table.table.n_rows + 1))) if ids is None else ids
-        rows.append(replace(table, systems=_repeat_text(name, len(items)), items=items))
-    return _build_row_counts(rows, options, notes, has_ids=not by_position)
+        rows.append(replace(table, systems=_repeat_text(name, table.table.n_rows), items=ids))
+    return _build_row_counts(rows, options, notes)
 
 
-def _build_row_counts(
-    tables: Sequence[ScoreTable], options: Options, notes: Sequence[str] = (), *, has_ids: bool = True
-) -> Counts:
+def _build_row_counts(tables: Sequence[ScoreTable], options: Options, notes: Sequence[str] = ()) -> Counts:
     """Return counts of the rows of all tables."""
     path = tables[0].table.path
     all_systems = join_columns([table.systems for table in tables if table.systems is not None])
-    items = join_columns([table.items for table in tables if table.items is not None]).encode()
     groups = {
         name: join_columns([t.groups.get(name) or Texts.from_values(t.table.get_column(name)).encode() for t in tables])
         for name in dict.fromkeys(name for table in tables for name in table.groups)
@@ -295,8 +291,10 @@ def _build_row_counts(
         row_metrics = join_columns([t.metrics or _repeat_text(t.scores[0], t.table.n_rows) for t in tables])
         metrics = sorted(row_metrics.levels)
         codes = row_metrics.ranks * len(systems) + codes
+    named_items = [table.items for table in tables if table.items is not None]
+    items = join_columns(named_items).encode() if named_items else _number_rows(codes)
     _check_rows(tables, systems * len(metrics), codes, items, groups)
-    ids = items.levels if has_ids else None
+    ids = items.levels if named_items else None
     _check_no_summary(path, ids)
     first_rows = find_first_rows(items.codes)
     item_groups = {name: column[first_rows] for name, column in groups.items()}
@@ -316,6 +314,14 @@ def _build_row_counts(
     matrix = np.column_stack(blocks).astype(np.float64)
     matrices = dict(zip(metrics, np.split(matrix, len(metrics), axis=1), strict=True))
     return build_score_counts(matrices, systems, ids, groups=item_groups, options=options, warnings=notes)
+
+
+def _number_rows(codes: Integers) -> Texts:
+    """Return the position of each row among those of its system and metric."""
+    _, sizes = np.unique(codes, return_counts=True)
+    positions = np.empty(len(codes), np.intp)
+    positions[np.argsort(codes, kind="stable")] = np.concatenate([np.arange(size) for size in sizes])
+    return Texts.from_values(map(str, 1 + positions)).encode()
 
 
 def _repeat_text(text: str, n: int) -> Texts:
