@@ -306,7 +306,7 @@ class FileTable:
         if name is None or options.align == "position":
             return None
         cells = Texts.from_values(self.get_column(name))
-        if "" not in cells and cells.are_unique:
+        if not cells.has_empty and cells.are_unique:
             return cells
         line_by_id: dict[str, int] = {}
         for line, item in zip(self.lines, cells, strict=True):
