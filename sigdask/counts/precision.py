@@ -140,7 +140,7 @@ def _find_nearest_decimals(numbers: Floats, kind: str) -> tuple[Floats, Bools]:
 def _find_places(numbers: Floats, n_summed: int = 1) -> int | None:
     """Return the decimal places of all numbers, if float64 holds sums of so many exactly; else None."""
     largest = float(np.abs(numbers).max(initial=0.0))
-    fitting = [places for places in range(MAX_DIGITS + 1) if largest * 10.0**places * n_summed < 2.0**53]
+    fitting = (places for places in range(MAX_DIGITS + 1) if largest * 10.0**places * n_summed < 2.0**53)
     return next((places for places in fitting if _are_decimals(numbers, 10.0**places)), None)
 
 

@@ -135,9 +135,6 @@ class Texts(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
 
-    def __contains__(self, text: object) -> bool:
-        return isinstance(text, str) and bool(self.equals(text).any())
-
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Texts) and self.is_encoded == other.is_encoded:
             return bool(self.array.equals(other.array))
@@ -151,6 +148,11 @@ class Texts(Sequence[str]):
             return [*map(self.levels.tolist().__getitem__, self.codes.tolist())]
         texts: list[str] = self.array.to_pylist()
         return texts
+
+    @property
+    def has_empty(self) -> bool:
+        """Whether a text is empty, of a column without levels and codes."""
+        return not np.diff(self.offsets).all()
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -169,7 +171,7 @@ class Texts(Sequence[str]):
         from pyarrow import compute
 
         if self.is_encoded and not isinstance(other, Texts):
-            return np.asarray(self.levels.equals(other)[self.codes])
+            return self.find(other.__eq__)
         value = other.array if isinstance(other, Texts) else Texts.from_values([other]).array[0]
         return np.from_dlpack(compute.equal(self.array, value).cast(pa.uint8())).astype(np.bool_)
 

@@ -126,6 +126,8 @@ def list_group_files(options: Options) -> list[GroupFile]:
 
 def remove_file_groups(options: Options, files: Sequence[GroupFile]) -> Options:
     """Return options without the group columns that come from group files."""
+    if not files:
+        return options
     file_names = set[str]().union(*(file.names for file in files))
     return replace(options, groups=tuple(name for name in options.groups if name not in file_names))
 

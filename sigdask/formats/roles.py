@@ -23,6 +23,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 }
 """Names of the columns of each role, compared without case; "-" and blanks are read as "_"."""
 
+BREAKS = re.compile(r"[\s-]+")
 SCORE_CUTOFF = re.compile(r"(n?dcg|p|recall|r|map|ap|mrr|rr|success|pass|hits|hit|f1|err|rbp)(@|_cut_|_)\d+", re.ASCII)
 """Pattern of metrics at a cutoff, such as nDCG@10."""
 
@@ -124,7 +125,7 @@ def name_role(column: str) -> tuple[str, ...]:
     >>> name_role("QID"), name_role("nDCG@10"), name_role("topic"), name_role("bert-large")
     (('item',), ('score',), ('item', 'unit'), ())
     """
-    name = re.sub(r"[\s-]+", "_", column.strip().lower())
+    name = BREAKS.sub("_", column.strip().lower())
     return ROLES_BY_NAME.get(name) or (("score",) if SCORE_CUTOFF.fullmatch(name) else ())
 
 
@@ -159,14 +160,15 @@ def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | No
         Two columns claim one role, a named column is not there, or an unnamed column may be the items.
     """
     given = _list_given(table, options)
-    claimed = {names[0] for column in table.columns if len(names := name_role(column)) == 1 and column not in given}
+    choices = {column: name_role(column) for column in (*table.columns, *table.nested)}
+    claimed = {choices[column][0] for column in table.columns if len(choices[column]) == 1 and column not in given}
     claimed |= {*given.values()}
     roles: dict[str, list[str]] = {}
     unknown, left_out, rivals = [], [column for column in options.ignore if column in table.columns], []
-    for column in (*table.columns, *(name for name in table.nested if name not in table.columns)):
+    for column, names in choices.items():
         if column in left_out:
             continue
-        role = given.get(column) or _choose_role(column, claimed, part)
+        role = given.get(column) or _choose_role(names, claimed, part)
         if role is None:
             unknown.append(column)
         elif role in options.columns and column not in given and role in SINGLE_ROLES:
@@ -198,8 +200,7 @@ def _list_given(table: NamedColumns, options: RoleOptions) -> dict[str, str]:
     return given
 
 
-def _choose_role(column: str, claimed: set[str], part: FileKind | None) -> str | None:
-    choices = name_role(column)
+def _choose_role(choices: tuple[str, ...], claimed: set[str], part: FileKind | None) -> str | None:
     if part == "system" and choices == WEAK_NAMES["label"]:
         return "prediction"
     return next((role for role in choices if role not in claimed), choices[-1] if choices else None)

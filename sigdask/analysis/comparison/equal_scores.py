@@ -111,7 +111,7 @@ class EqualScoreTest:
         return cast("StudentisedBootstrap", self.job and self.job.panel)
 
     def compute_columns(self, tallies: Tallies) -> Columns:
-        """Return the p-values of the test from the tallies, with reasons where there are none."""
+        """Return the p-values of the test from the tallies, with places in `REASONS` where there are none."""
         n, reason = len(self.reason), self.reason.copy()
         p_value, p_adjusted, n_resamples = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
         is_made = reason == MADE
@@ -130,13 +130,13 @@ class EqualScoreTest:
             "equal_scores.p_value": p_value,
             "equal_scores.p_adjusted": p_adjusted,
             "equal_scores.n_resamples": n_resamples,
-            "equal_scores.why": encode(REASONS, reason),
+            "equal_scores.why": reason,
         }
 
     def compute_records(self, tallies: Tallies) -> list[NamedValues]:
         """Return the test of each comparison as a record."""
         p_value, p_adjusted, n_resamples, why = self.compute_columns(tallies).values()
-        columns = p_value.tolist(), p_adjusted.tolist(), n_resamples.tolist(), why.tolist()
+        columns = p_value.tolist(), p_adjusted.tolist(), n_resamples.tolist(), [REASONS[k] for k in why]
         names = ("p_value", "p_adjusted", "n_resamples", "why")
         return [build_named(dict(zip(names, row, strict=True), cause="")) for row in zip(*columns, strict=True)]
 

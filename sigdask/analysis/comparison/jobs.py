@@ -10,6 +10,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from sigdask.randomization.panels.exact import ExactPanel, IntegerScoring
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import Columns, encode, join_columns, repeat
+from sigdask.results.columns import Columns, encode, repeat
 from sigdask.statistics import exact
 from sigdask.statistics.bounds import count_second_trials
 from sigdask.statistics.classical import EXACT_UP_TO, sign_test
@@ -432,31 +433,39 @@ class JoinedComparisons:
         offsets = np.cumsum([0, *map(len, names)])
         return np.asarray(np.array(all_codes, np.int64)[self.get_column(column) + offsets[self.set_index]])
 
+    def look_up(self, texts: Sequence[Sequence[str]], column: str) -> Texts:
+        """Return the text of each comparison: of those of its test set, the one at the place that a column has."""
+        offsets = np.cumsum([0, *map(len, texts)])
+        return encode(chain.from_iterable(texts), self.get_column(column) + offsets[self.set_index])
+
     def describe(self, k: int) -> str:
         """Return the names of the systems and the metric of comparison `k`, for errors."""
         return self.sets[int(self.set_index[k])].describe(int(self.row[k]))
 
 
-def build_input_digests(sets: Sequence[Comparisons], version: str) -> Columns:
+def build_input_digests(joined: JoinedComparisons, version: str) -> Columns:
     """Return the digests of the inputs of results, without the digests of families, which are added later."""
-    parts = []
-    for comparisons in sets:
-        n, spec = len(comparisons), comparisons.spec
-        data = np.zeros((n, 2), np.uint64)
+    data = np.zeros((len(joined), 2), np.uint64)
+    start = 0
+    for comparisons in joined.sets:
         for panel, column, rows in comparisons.iter_panels():
-            data[rows] = panel.hash_contents(column)[comparisons.row[rows]]
-        limits_exact = spec.exact_limit is not None and spec.method in {"auto", "both"}
-        method = f"{spec.method}:{float(spec.exact_limit or 0)!r}" if limits_exact else spec.method
-        parts.append({
-            "origins.seed": np.full(n, spec.seed),
-            "origins.version": repeat(version, n),
-            "origins.method": repeat(method, n),
-            "origins.units": repeat(format_hash(comparisons.units.content), n),
-            "origins.data_a": _encode_digests(data[:, 0]),
-            "origins.data_b": _encode_digests(data[:, 1]),
-            "origins.code": encode(map(hash_code, comparisons.metrics), comparisons.metric),
-        })  # fmt: skip
-    return join_columns(parts)
+            data[start + rows] = panel.hash_contents(column)[comparisons.row[rows]]
+        start += len(comparisons)
+    return {
+        "origins.seed": np.repeat([c.spec.seed for c in joined.sets], [*map(len, joined.sets)]),
+        "origins.version": repeat(version, len(joined)),
+        "origins.method": encode(map(_describe_method, joined.sets), joined.set_index),
+        "origins.units": encode((format_hash(c.units.content) for c in joined.sets), joined.set_index),
+        "origins.data_a": _encode_digests(data[:, 0]),
+        "origins.data_b": _encode_digests(data[:, 1]),
+        "origins.code": joined.look_up([[*map(hash_code, c.metrics)] for c in joined.sets], "metric"),
+    }
+
+
+def _describe_method(comparisons: Comparisons) -> str:
+    spec = comparisons.spec
+    limits_exact = spec.exact_limit is not None and spec.method in {"auto", "both"}
+    return f"{spec.method}:{float(spec.exact_limit or 0)!r}" if limits_exact else spec.method
 
 
 def _encode_digests(bits: NDArray[np.uint64]) -> Texts:

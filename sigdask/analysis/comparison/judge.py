@@ -29,7 +29,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling import Jackknife
 from sigdask.randomization.slabs import Tallies
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns import RECIPE, Columns, encode, fill, join_columns, repeat
+from sigdask.results.columns import RECIPE, Columns, Subset, encode, fill, repeat
 from sigdask.results.table import METHODS, NOT_APPLICABLE, VERDICTS, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
@@ -95,7 +95,7 @@ def build_table(
         "exact value": exact_check,
     }
     columns = {
-        **join_columns([*map(_name_comparisons, sets)]),
+        **_name_comparisons(joined),
         "unit": repeat(sets[0].counts.unit, n),
         "alternative": repeat(spec.alternative, n),
         **{name: joined.get_column(name) for name in ("n_items", "n_units", "n_discordant")},
@@ -119,17 +119,20 @@ def build_table(
     return Table.from_columns(spec.alpha, columns)
 
 
-def _name_comparisons(c: Comparisons) -> Columns:
-    """Return the names of test set, subset, systems and metric of each comparison of a test set."""
+def _name_comparisons(joined: JoinedComparisons) -> Columns:
+    """Return the names of test set, subset, systems and metric of each comparison."""
+    sets = joined.sets
+    subsets = [[part or Subset("", "") for part in c.subsets] for c in sets]
+    systems = [c.counts.systems for c in sets]
     return {
-        "test_set": repeat(c.counts.name, len(c)),
-        "subset.column": encode((part.column if part else "" for part in c.subsets), c.subset),
-        "subset.value": encode((part.value if part else "" for part in c.subsets), c.subset),
-        "a": encode(c.counts.systems, c.a),
-        "b": encode(c.counts.systems, c.b),
-        "metric": encode((metric.name for metric in c.metrics), c.metric),
-        "higher_is_better": np.array([metric.higher_is_better for metric in c.metrics])[c.metric],
-        "signature": encode((metric.signature or "" for metric in c.metrics), c.metric),
+        "test_set": encode((c.counts.name for c in sets), joined.set_index),
+        "subset.column": joined.look_up([[part.column for part in parts] for parts in subsets], "subset"),
+        "subset.value": joined.look_up([[part.value for part in parts] for parts in subsets], "subset"),
+        "a": joined.look_up(systems, "a"),
+        "b": joined.look_up(systems, "b"),
+        "metric": joined.look_up([[metric.name for metric in c.metrics] for c in sets], "metric"),
+        "higher_is_better": np.concatenate([np.array([m.higher_is_better for m in c.metrics])[c.metric] for c in sets]),
+        "signature": joined.look_up([[metric.signature or "" for metric in c.metrics] for c in sets], "metric"),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.classical import compute_unit_correlations, run_tests
-from sigdask.analysis.comparison.equal_scores import explain_contested
+from sigdask.analysis.comparison.equal_scores import REASONS, explain_contested
 from sigdask.analysis.comparison.families import (
     DETAILS,
     ONE_SET,
@@ -52,7 +52,7 @@ from sigdask.interface import spell, spell_in
 from sigdask.options import OPTIONS, Adjust, SelectionOptions
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import Columns, join_columns, take_rows
+from sigdask.results.columns import Columns, encode, join_columns, take_rows
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import note_unused
 from sigdask.results.record import Note, NoteValue, drop_duplicates
@@ -333,7 +333,8 @@ def _build_table(
     analyses: Sequence[SetAnalysis], n_sampled: Integers, tallies: Tallies, failed: Failed | None
 ) -> Table:
     """Return the table of results of analyses of one layout."""
-    table = build_table(JoinedComparisons.from_sets(*(entry.main for entry in analyses)), tallies, n_sampled, failed)
+    joined = JoinedComparisons.from_sets(*(entry.main for entry in analyses))
+    table = build_table(joined, tallies, n_sampled, failed)
     groups = {
         f"dependence.{column}": join_columns([entry.dependences[column] for entry in analyses])
         for column in analyses[0].dependences
@@ -348,7 +349,7 @@ def _build_table(
     runs = join_columns([compare_all_runs(e.main, e.run_scores) for e in analyses if e.run_scores is not None])
     columns = {f"{path}.{name}": values for path, group in groups.items() for name, values in group.items()}
     columns |= join_columns(margins) | (use_recipe_intervals(intervals, runs) if intervals and runs else intervals)
-    return table.replace(**columns, **runs, **build_input_digests([entry.main for entry in analyses], get_version()))
+    return table.replace(**columns, **runs, **build_input_digests(joined, get_version()))
 
 
 def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
@@ -403,7 +404,10 @@ def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed |
                 if failed is None:
                     raise
                 columns.append(replace(test, job=None).compute_columns(tallies))
-    return _join_by_row(columns, families) if columns else {}
+    if not columns:
+        return {}
+    joined = _join_by_row(columns, families)
+    return joined | {"equal_scores.why": encode(REASONS, joined["equal_scores.why"])}
 
 
 def _join_by_row(columns: Sequence[Columns], families: Families) -> Columns:

@@ -126,7 +126,7 @@ def decode(array: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = array.type.value_type if types.is_dictionary(array.type) else array.type
     if types.is_large_string(kind) or kind in {pa.string_view(), pa.null()}:
         kind = pa.string()
-    return array.cast(kind)
+    return array if kind == array.type else array.cast(kind)
 
 
 def to_numpy(array: pa.ChunkedArray) -> NDArray[Any]:

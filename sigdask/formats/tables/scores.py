@@ -190,7 +190,7 @@ SUMMARY_NAMES = frozenset({"mean", "average", "avg", "all", "overall", "total"})
 
 def _check_no_summary(path: Path, ids: Texts | None) -> None:
     """Raise an error for an item with the name of a mean or total, which would count as one item more."""
-    names = Texts.from_values(()) if ids is None else ids[np.r_[0 : min(len(ids), 8), max(len(ids) - 8, 0) : len(ids)]]
+    names = [] if ids is None else [*ids.array[:8].to_pylist(), *ids.array[-8:].to_pylist()]
     if name := next((name for name in names if name.lower() in SUMMARY_NAMES), None):
         raise InputError(
             f"item {name!r} may sum up the others",

@@ -80,7 +80,7 @@ Rule = NotWorse | NonInferior
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Data that rules need in addition to results, such as baselines, standard deviations and earlier failures.
+    """Data that rules need in addition to results, such as baselines and standard deviations.
 
     Attributes
     ----------
@@ -90,8 +90,6 @@ class Evidence:
         Swap standard deviation of each comparison.
     margin_results : mapping of (NonInferior, Key) to MarginResult
         Tests of non-inferiority.
-    first_failures : mapping of (str, Key) to int
-        For each rule and comparison, the first run that failed and whose outputs have not changed since.
     dropped : mapping of str to sequence of Key
         Comparisons of each rule that the run before judged, and that this run lacks.
     n_runs : int
@@ -107,7 +105,6 @@ class Evidence:
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[ComparisonKey, float] = field(default_factory=dict)
     margin_results: Mapping[tuple[NonInferior, ComparisonKey], MarginResult] = field(default_factory=dict)
-    first_failures: Mapping[tuple[str, ComparisonKey], int] = field(default_factory=dict)
     dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
     absent: tuple[ComparisonKey, ...] = ()
@@ -118,12 +115,8 @@ class Evidence:
         """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
         return self.spreads.get(get_key(result))
 
-    def find_first_failure(self, rule: Rule, c: CoveredComparison) -> int | None:
-        """Return the run in which the same outputs failed first, if they failed before."""
-        return self.first_failures.get((format_rule_name(rule), get_key(c.result)))
-
     def __add__(self, other: Evidence) -> Evidence:
-        names = ("baselines", "spreads", "margin_results", "first_failures", "dropped")
+        names = ("baselines", "spreads", "margin_results", "dropped")
         merged: dict[str, Any] = {name: {**getattr(self, name), **getattr(other, name)} for name in names}
         return Evidence(**merged, n_runs=max(self.n_runs, other.n_runs), absent=(*self.absent, *other.absent))
 
@@ -157,8 +150,6 @@ class RuleFinding:
         P-value of the equal-score test, adjusted if the rule adjusts. None if the rule or the scores have no such test.
     is_contested : bool
         Whether only one of the two tests shows a loss, so that the system does not fail.
-    since : int or None
-        The first run with this alarm, if the outputs have not changed since. Then it is not a new alarm.
     """
 
     key: ComparisonKey
@@ -173,7 +164,6 @@ class RuleFinding:
     level: float | None = None
     p_equal_scores: float | None = None
     is_contested: bool = False
-    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,28 +236,13 @@ class GateVerdict:
         """Whether every rule holds."""
         return all(rule.passed for rule in self.rules)
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the gate fails for a reason that no earlier run with the same outputs had."""
-        return any(is_new_failure([f.since for f in rule.failures]) for rule in self.rules if not rule.passed)
-
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"passed": self.passed, "is_new": self.is_new, "rules": to_plain(self.rules)}
+        return {"passed": self.passed, "rules": to_plain(self.rules)}
 
     def to_json(self) -> str:
         """Return JSON text."""
         return as_json(self.to_dict())
-
-
-def is_new_failure(since: Sequence[int | None]) -> bool:
-    """Return whether a rule's failure is new: one of its failed comparisons is, or it fails as a whole."""
-    return not since or None in since
-
-
-def describe_since(since: int | None) -> str:
-    """Return a clause on the run in which a failed comparison failed first, or "" if its failure is new."""
-    return "" if since is None else f"; the outputs are the same as in run {since}: no new alarm"
 
 
 def get_key(result: Result) -> ComparisonKey:

@@ -22,7 +22,6 @@ from sigdask.nightly.gate.rules import (
     RuleFinding,
     RuleVerdict,
     describe_scope,
-    describe_since,
     format_rule_name,
     get_key,
     sort_findings,
@@ -65,7 +64,6 @@ def _get_margin_result(rule: NonInferior, c: CoveredComparison, evidence: Eviden
 def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, evidence: Evidence) -> RuleFinding:
     is_whole = test.matched is not None and rule.margin >= test.matched.worth
     passed = test.p_value <= rule.alpha and not is_whole
-    since = None if passed else evidence.find_first_failure(rule, c)
     equal_margin = compute_equal_margin(rule, test, c.result.n_units, evidence.get_spread(c.result))
     standing = f"{'' if passed else 'not '}shown non-inferior to {c.baseline} within {rule.margin:g}"
     p_text = format_p_equals(test.p_value, rule.alpha)
@@ -87,10 +85,9 @@ def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, 
         p_value=test.p_value,
         passed=passed,
         detectable=equal_margin,
-        text=f"{'; '.join(clauses)}{describe_since(since)}",
+        text="; ".join(clauses),
         method=test.method,
         level=rule.alpha,
-        since=since,
     )
 
 
@@ -142,7 +139,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], eviden
     p_values = [float(p) for p in holm([c.result.p_value for c in covered])]
     equal_scores = _adjust_equal_scores(covered, level)
     findings = [
-        _build_loss_finding(rule, c, p, p_equal, level, len(covered), evidence)
+        _build_loss_finding(c, p, p_equal, level, len(covered), evidence)
         for c, p, p_equal in zip(covered, p_values, equal_scores, strict=True)
     ]
     losses = [max(f.p_value, f.p_equal_scores or 0.0) for f in findings if f.gain < 0]
@@ -222,7 +219,6 @@ def _adjust_equal_scores(covered: Sequence[CoveredComparison], level: float) -> 
 
 
 def _build_loss_finding(
-    rule: NotWorse,
     c: CoveredComparison,
     p: float,
     p_equal: float | None,
@@ -236,7 +232,6 @@ def _build_loss_finding(
     failed = rejects and rejects_equal and not recipes
     contested = rejects != rejects_equal or bool(recipes)
     smallest = compute_detectable_loss(c.result, evidence.get_spread(c.result), level / n_covered)
-    since = evidence.find_first_failure(rule, c) if failed else None
     standing = "worse, contested, than" if contested else _describe_standing(c, failed=failed)
     return RuleFinding(
         key=get_key(c.result),
@@ -250,12 +245,10 @@ def _build_loss_finding(
         f"{c.gain:+.4g}, {format_p_equals(p, level)} adjusted, "
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
         f"{recipes or _describe_equal_scores(c.result, p_equal, level, rejects=rejects, contested=contested)}; "
-        f"{_describe_detectable(smallest)}"
-        f"{describe_since(since)}",
+        f"{_describe_detectable(smallest)}",
         level=level,
         p_equal_scores=p_equal,
         is_contested=contested,
-        since=since,
     )
 
 

@@ -318,12 +318,7 @@ class Gate:
         Annotated[Text, resolve_by(paths.resolve_webhook)] | None,
         describe("http(s) URL that the gate's JSON is posted to at the end; $NAME takes it from the environment."),
     ] = None
-    when: Annotated[
-        Literal["always", "failed", "new"],
-        describe(
-            "Runs after which webhook is called. new: failed runs whose outputs differ from outputs that failed before."
-        ),
-    ] = "failed"
+    when: Annotated[Literal["always", "failed"], describe("Runs after which webhook is called.")] = "failed"
 
 
 @plan_table(PLAN_OPTIONS)

@@ -12,7 +12,6 @@ from sigdask.nightly.gate.rules import (
     NotWorse,
     RuleFinding,
     RuleVerdict,
-    is_new_failure,
 )
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
@@ -25,7 +24,7 @@ MAX_KEPT = 50
 
 RULE_KEYS = ("name", "passed", "p_value", "level", "n_blind", "n_contested", "n_gone", "n_doubtful", "alarms_per_year")
 FINDING_KEYS = (
-    "system", "baseline", "gain", "p_value", "p_equal_scores", "level", "passed", "is_contested", "since", "text",
+    "system", "baseline", "gain", "p_value", "p_equal_scores", "level", "passed", "is_contested", "text",
 )  # fmt: skip
 """Keys of each comparison in a run's record."""
 
@@ -71,12 +70,7 @@ def _describe_failures(record: Mapping[str, Any]) -> str:
     failed = [rule for rule in record["rules"] if not rule["passed"]]
     names = [_describe_comparison(finding) for rule in failed for finding in _list_failures(rule)]
     reasons = [note for rule in failed if not rule["n_failed"] for note in rule["notes"]]
-    text = format_list([*dict.fromkeys([*names, *reasons])], limit=3, separator="; ") or "see below"
-    is_new = any(
-        is_new_failure([finding["since"] for finding in list_findings(rule) if not finding["passed"]])
-        for rule in failed
-    )
-    return text + ("" if is_new else "; no new alarm: the same outputs failed before")
+    return format_list([*dict.fromkeys([*names, *reasons])], limit=3, separator="; ") or "see below"
 
 
 def _describe_comparison(finding: Mapping[str, Any]) -> str:
@@ -110,7 +104,7 @@ def build_record(verdict: GateVerdict) -> dict[str, Any]:
 
 def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
     passed = [f for f in rule.findings if f.passed]
-    further = [_build_finding_record(f, ("passed", "since")) for f in rule.failures[MAX_KEPT:]]
+    further = [_build_finding_record(f, ("passed",)) for f in rule.failures[MAX_KEPT:]]
     return {
         **{name: getattr(rule, name) for name in RULE_KEYS},
         "alarms": format_alarms(rule),

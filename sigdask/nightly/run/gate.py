@@ -19,11 +19,11 @@ from sigdask.nightly.gate.judge import Count, gather_evidence, judge_rules
 from sigdask.nightly.gate.rules import ComparisonKey, Evidence, GateVerdict, format_rule_name, select_rows
 from sigdask.nightly.plan import Gate, Plan
 from sigdask.nightly.plan.model import fill_date
-from sigdask.nightly.report.gate import build_record, list_findings, render, render_junit
+from sigdask.nightly.report.gate import build_record, render, render_junit
 from sigdask.nightly.report.text import list_keys
 from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
-from sigdask.nightly.store.results import fetch_results, find_unchanged
+from sigdask.nightly.store.results import fetch_results
 from sigdask.nightly.store.runs import list_runs
 from sigdask.report.files import write_parts
 from sigdask.results.table import Table
@@ -90,7 +90,7 @@ def judge_night(
 
 
 def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, table: Table) -> Evidence:
-    """Return the evidence of earlier runs: failures of the same outputs, and comparisons that are gone.
+    """Return the evidence of earlier runs: how many there were, and comparisons that are gone.
 
     Parameters
     ----------
@@ -110,22 +110,15 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     if not judged_runs:
         return Evidence(n_runs=1)
     last_judged = judged_runs[-1]
-    unchanged = {*list_keys(store.read(find_unchanged, plan.name, last_judged.number))}
     baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
     last_table = store.read(fetch_results, plan.name, last_judged.number)
     dropped: dict[str, list[ComparisonKey]] = {}
-    first_failures: dict[tuple[str, ComparisonKey], int] = {}
     for rule in plan.gate.rules:
-        name = format_rule_name(rule)
         current = {*list_keys(table.take(select_rows(rule, table, baselines)))}
         last_keys = list_keys(last_table.take(select_rows(rule, last_table, baselines)))
         if lost := [key for key in last_keys if key not in current]:
-            dropped[name] = lost
-        records = [record for record in last_judged.details["verdict"]["rules"] if record["name"] == name]
-        findings = [finding for record in records for finding in list_findings(record)]
-        failed = [f for f in findings if not f["passed"] and tuple(f["key"]) in unchanged]
-        first_failures |= {(name, tuple(f["key"])): f.get("since") or last_judged.number for f in failed}
-    return Evidence(first_failures=first_failures, dropped=dropped, n_runs=_count_runs([*judged_runs, this]))
+            dropped[format_rule_name(rule)] = lost
+    return Evidence(dropped=dropped, n_runs=_count_runs([*judged_runs, this]))
 
 
 def _count_runs(runs: Sequence[PlanRun]) -> int:
@@ -173,8 +166,7 @@ def call_webhook(settings: Gate, verdict: GateVerdict, name: str) -> Iterator[st
     name : str
         The plan's.
     """
-    is_unwanted = verdict.passed if settings.when == "failed" else settings.when == "new" and not verdict.is_new
-    if settings.webhook is None or is_unwanted:
+    if settings.webhook is None or (verdict.passed and settings.when == "failed"):
         return
     fields = {"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}
     body = escape_json(as_json(fields, lines=False)).encode()

@@ -39,12 +39,6 @@ IDENTITY = ("test_set", "subset.column", "subset.value", "unit", "a", "b", "metr
 ORIGINS = {f"origins.{name}" for name in ("adjust", "members", "family", "version")}
 """Columns other than a result's own data and stream. A result is not called changed if only these change."""
 
-OUTCOME_COLUMNS = (
-    COMPLETE, "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "method", "n_trials",
-    "n_extreme", "p_value", "p_adjusted",
-)  # fmt: skip
-"""Columns that decide whether the outputs of results without digests changed."""
-
 MAX_CHAIN = 100
 """Maximum number of runs with changes after their base."""
 
@@ -267,19 +261,6 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, 
     changed = np.setdiff1d(np.arange(len(new)), rows[is_same])
     old_rows = np.concatenate([predecessors[changed], gone])
     return Changes(old, new, old_rows, np.concatenate([changed, np.full(len(gone), -1)]))
-
-
-def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Table:
-    """Return the current results whose system outputs are the same as after an earlier run, in order.
-
-    Outputs are identified by the digest of the counts' inputs, or by all numbers of the result if there is no digest.
-    """
-    former, current = (fetch_results(connection, plan, number) for number in (earlier_run, None))
-    old, new = _match_rows(former, current)
-    comparison = current[COMPARISON][new]
-    is_same = comparison == former[COMPARISON][old]
-    is_same &= (comparison >= 0) | are_equal(former, current, OUTCOME_COLUMNS, old, new)
-    return current.take(new[is_same])
 
 
 def fetch_series(

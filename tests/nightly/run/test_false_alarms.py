@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from builders import results_to_table
 from nights import run_plan_here
-from servers import answer_requests
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -73,22 +72,6 @@ def test_a_score_that_is_undefined_does_not_pass():
     verdict = judge_rules([NotWorse(0.01)], table, Evidence({"night": "base"}))
     assert not verdict.passed
     assert "no score: new or base has none by mean on night; nothing was judged" in render(verdict)
-
-
-@pytest.mark.slow
-def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_path):
-    with answer_requests(lambda _: [b"HTTP/1.1 204 No Content\r\n\r\n"]) as (port, requests):
-        gate = f'webhook = "http://127.0.0.1:{port}/"\nwhen = "new"\nrules = [{{ rule = "not-worse" }}]\n'
-        for lost in (3, 20, 20, 20, 25):
-            write_scores(tmp_path, lost, 3)
-            status, text = run_night(tmp_path, gate)
-            assert status == (lost > 3), text
-    assert len(requests) == 2
-    rules = [night_run.details["verdict"]["rules"][0] for night_run in read_runs(tmp_path)]
-    assert [rule["findings"][0]["since"] for rule in rules] == [None, None, 2, 2, None]
-    (tmp_path / "scores.csv").rename(tmp_path / "same.csv")  # a file of another name with the same outputs
-    (tmp_path / "plan.toml").write_text((PLAN + gate).replace("scores.csv", "same.csv"))
-    assert "the outputs are the same as in run 5: no new alarm" in run_night(tmp_path)[1]
 
 
 @pytest.mark.slow
