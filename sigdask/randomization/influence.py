@@ -293,8 +293,8 @@ def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Ite
     observed, position = np.zeros(len(rows)), 0
     for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials):
         block = slice(position, position := position + slab.n_trials)
-        out, slack = np.zeros((2, len(rows), slab.n_trials))
-        slab.kernels[0].add(slab, rows, 1.0, out, slack)
+        out, slack = np.empty((2, len(rows), slab.n_trials))
+        slab.kernels[0].write(slab, rows, 1.0, out, slack)
         differences[:, block], tie[:, block] = out, slack
         observed = slab.get_observed(0)
     for k in rows:
