@@ -112,7 +112,7 @@ class TrialSlab:
     def get_moved(self, s: int, f: int) -> Any:
         """Return one system's sums of a field over the swapped units, minus the base system's: (n_trials,), or 0."""
         column = self.arranged.column_of[s, f]
-        return 0 if column < 0 else self.arranged.sign_of[s, f] * self.moved[column].astype(np.int64)
+        return 0 if column < 0 else self.moved[column].astype(np.int64)
 
 
 Prepared = tuple[list[NDArray[Any]], list[NDArray[Any]]]
