@@ -184,8 +184,8 @@ def draw_differences(panel: Panel, row: int, column: int, tail: int, n_trials: i
     """
     parts = []
     for slab in iter_slabs(panel.select([row], [column]), run=0, first=0, n_trials=n_trials):
-        out, slack = np.zeros((2, 1, slab.n_trials))
-        slab.kernels[0].add(slab, np.arange(1), 1.0, out, slack)
+        out, slack = np.empty((2, 1, slab.n_trials))
+        slab.kernels[0].write(slab, np.arange(1), 1.0, out, slack)
         parts.append(np.concatenate([out, slack]))
     differences, ties = np.concatenate(parts, axis=1)
     observed = float(slab.get_observed(0)[0])

@@ -21,13 +21,13 @@ from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.scored import (
     Parameters,
-    add_linear,
-    add_scored,
-    add_scores,
     count_linear,
     count_scored,
     count_scores,
     get_parameters,
+    write_linear,
+    write_scored,
+    write_scores,
 )
 from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, get_layout, sum_fields
 from sigdask.randomization.panels import AnyPanel
@@ -98,8 +98,8 @@ class TrialSlab:
         if m not in self.observed_cache:
             moved = np.zeros((len(self.moved), 1), self.moved.dtype)
             room, rows = SlabMemory(), np.arange(len(self.panel.pairs))
-            out, tie = np.zeros((2, len(rows), 1))
-            self.kernels[m].add(replace(self, moved=moved, room=room, _prepared={}), rows, 1.0, out, tie)
+            out, tie = np.empty((2, len(rows), 1))
+            self.kernels[m].write(replace(self, moved=moved, room=room, _prepared={}), rows, 1.0, out, tie)
             self.observed_cache[m] = out[:, 0]
         return self.observed_cache[m]
 
@@ -112,7 +112,7 @@ class TrialSlab:
     def get_moved(self, s: int, f: int) -> Any:
         """Return one system's sums of a field over the swapped units, minus the base system's: (n_trials,), or 0."""
         column = self.arranged.column_of[s, f]
-        return 0 if column < 0 else self.arranged.sign_of[s, f] * self.moved[column].astype(np.int64)
+        return 0 if column < 0 else self.moved[column].astype(np.int64)
 
 
 Prepared = tuple[list[NDArray[Any]], list[NDArray[Any]]]
@@ -159,8 +159,8 @@ class LinearKernel:
         slack = np.ascontiguousarray(panel.slack[:, self.m])
         count_linear(moved, panel.pairs, _subtract_pairs(totals, panel.pairs), slack, counts)
 
-    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`.
+    def write(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
+        """Write `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class LinearKernel:
         pairs = panel.pairs[rows]
         observed = _subtract_pairs(totals, pairs).astype(np.float64)
         slack = panel.slack[rows, self.m].astype(np.float64)
-        add_linear(moved, pairs, observed, slack, weight * panel.compute_step_value(self.m), out, tie)
+        write_linear(moved, pairs, observed, slack, weight * panel.compute_step_value(self.m), out, tie)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,10 @@ class CompiledKernel:
         (moved,), (totals,) = slab.get_prepared(self.m)
         count_scored(*self.parameters[:2], moved, totals, slab.panel.pairs, slab.get_observed(self.m), counts)
 
-    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
+    def write(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
+        """Write `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         (moved,), (totals,) = slab.get_prepared(self.m)
-        add_scored(*self.parameters[:2], moved, totals, slab.panel.pairs[rows], weight, out, tie)
+        write_scored(*self.parameters[:2], moved, totals, slab.panel.pairs[rows], weight, out, tie)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +233,10 @@ class ScoreKernel:
         for p, observed in enumerate(slab.get_observed(self.m)):
             count_scores(*self._compute_scores(slab, p), observed, counts[p])
 
-    def add(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
+    def write(self, slab: TrialSlab, rows: Integers, weight: float, out: Floats, tie: Floats) -> None:
+        """Write `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         for k, p in enumerate(rows):
-            add_scores(*self._compute_scores(slab, int(p)), weight, out[k], tie[k])
+            write_scores(*self._compute_scores(slab, int(p)), weight, out[k], tie[k])
 
     def _compute_scores(self, slab: TrialSlab, p: int) -> Floats:
         """Return both systems' scores after each trial's swaps, and the slack of their difference, (3, n_trials)."""
@@ -244,12 +244,13 @@ class ScoreKernel:
         shift = np.zeros((slab.n_trials, panel.totals.shape[1]), np.int64)
         for f in self.fields:
             shift[:, f] = slab.get_moved(j, f) - slab.get_moved(i, f)
-        pseudo_totals = panel.totals[i] + shift, panel.totals[j] - shift
-        slack = np.zeros(slab.n_trials)
-        if panel.is_approximate(self.m):
-            bounds = (panel.compute_error_bounds(self.m, totals) for totals in pseudo_totals)
-            slack += sum(bounds) + panel.observed_error_bounds[p, self.m]
-        return np.stack([*(self.form.score(panel.to_arguments(self.m, totals)) for totals in pseudo_totals), slack])
+        scores = np.zeros((3, slab.n_trials))
+        for k, totals in enumerate((panel.totals[i] + shift, panel.totals[j] - shift)):
+            scores[k] = self.form.score(panel.to_arguments(self.m, totals))
+            if panel.is_approximate(self.m):
+                scores[2] += panel.compute_error_bounds(self.m, totals)
+        scores[2] += panel.observed_error_bounds[p, self.m]
+        return scores
 
 
 Kernel = LinearKernel | CompiledKernel | ScoreKernel

@@ -171,8 +171,8 @@ def count_scored(kind, number, moved, totals, pairs, observed, counts):
 
 
 @cached_njit(error_model="numpy")
-def add_scored(kind, number, moved, totals, pairs, weight, out, tie):
-    """Add each pair's differences after swaps, and their slack, (n_pairs, n_trials); as `count_scored` scores them."""
+def write_scored(kind, number, moved, totals, pairs, weight, out, tie):
+    """Write each pair's differences after swaps, and their slack, (n_pairs, n_trials), as `count_scored` does."""
     scores, room = np.empty((2, TILE)), np.empty((2, TILE))
     for p in range(pairs.shape[0]):
         for start in range(0, moved.shape[2], TILE):
@@ -181,19 +181,19 @@ def add_scored(kind, number, moved, totals, pairs, weight, out, tie):
             score_pair(kind, number, moved[:, :, start:end], totals, pairs[p], a, b, room)
             difference, width = out[p, start:end], tie[p, start:end]
             for k in range(end - start):
-                difference[k] += (a[k] - b[k]) * weight
-                width[k] += 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weight
+                difference[k] = (a[k] - b[k]) * weight
+                width[k] = 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weight
 
 
 @cached_njit()
-def add_scores(a, b, slack, weight, out, tie):
-    """Add one pair's differences after swaps, and their slack, given both systems' scores after swaps.
+def write_scores(a, b, slack, weight, out, tie):
+    """Write one pair's differences after swaps, and their slack, given both systems' scores after swaps.
 
     `a`, `b` and `slack` are as in `count_scores`.
     """
     for k in range(a.shape[0]):
-        out[k] += (a[k] - b[k]) * weight
-        tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
+        out[k] = (a[k] - b[k]) * weight
+        tie[k] = (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
 
 
 @cached_njit(error_model="numpy")
@@ -280,8 +280,8 @@ def _score_chrf(factor, total, x, y, out, room):
 
 
 @cached_njit()
-def add_linear(moved, pairs, observed, slack, weight, out, tie):
-    """Add each pair's differences after swaps, and their slack, for scores that are integer sums of contributions.
+def write_linear(moved, pairs, observed, slack, weight, out, tie):
+    """Write each pair's differences after swaps, and their slack, for scores that are integer sums of contributions.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def add_linear(moved, pairs, observed, slack, weight, out, tie):
     weight : float
         Score of a step.
     out, tie : float64 array, shape (n_pairs, n_trials)
-        Added to.
+        Filled.
     """
     for p in range(pairs.shape[0]):
         a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
@@ -300,8 +300,8 @@ def add_linear(moved, pairs, observed, slack, weight, out, tie):
         width = 2.0 * slack[p] + TIE * abs(t)  # parts of a mean over sets may cancel, so each adds its own rounding
         for k in range(moved.shape[1]):
             d = t + 2.0 * (b[k] - a[k])
-            out[p, k] += d * weight
-            tie[p, k] += (width + TIE * abs(d)) * weight
+            out[p, k] = d * weight
+            tie[p, k] = (width + TIE * abs(d)) * weight
 
 
 @cached_njit()

@@ -2,7 +2,8 @@
 
 For system s and field f of a panel, `moved[s, f][t]` is the sum of (values of s) - (values of the base system) over
 the units that are swapped in trial t. Only differences matter: after swaps, system i of pair (i, j) has the sum total_i
-+ moved_j - moved_i. Columns of zeros cost nothing, and columns that are equal up to sign are summed once.
++ moved_j - moved_i. Columns of zeros cost nothing, and equal columns are summed once (BLEU has nine, of which
+five differ).
 
 There are two exact ways to sum one column over 128 units. Bit planes are used up to `MAX_PLANES`:
 
@@ -53,8 +54,6 @@ class SumLayout:
         Distinct nonzero columns.
     column_of : int64 array, shape (n_systems, n_fields)
         Summed column of `moved[s, f]`, or -1 if it is zero.
-    sign_of : int64 array, shape (n_systems, n_fields)
-        1 or -1, because columns that differ only in sign are stored once.
     largest : int
         Bound on any sum of one column.
     blocks : int64 array, shape (n_blocks,)
@@ -68,18 +67,12 @@ class SumLayout:
 
     n_columns: int
     column_of: Integers
-    sign_of: Integers
     largest: int
     blocks: Integers
     planes: tuple[NDArray[np.int32], NDArray[Any], NDArray[np.uint32]]
     tables: tuple[NDArray[np.int32], NDArray[Any]]
 
-    @property
-    def dtype(self) -> Any:
-        """The type of the sums."""
-        return self.get_dtype(1)
-
-    def get_dtype(self, weight: int) -> Any:
+    def get_dtype(self, weight: int = 1) -> Any:
         """Return the type for sums of `weight` columns: int32 if their differences cannot overflow, else int64."""
         return find_sum_type(self.largest * weight)
 
@@ -91,7 +84,7 @@ class SumLayout:
     @property
     def bytes_per_trial(self) -> int:
         """Bytes needed for each trial during summing."""
-        return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
+        return 16 + self.n_columns * int(np.dtype(self.get_dtype()).itemsize)
 
 
 def find_sum_type(largest: int) -> Any:
@@ -113,7 +106,6 @@ def get_layout(panel: ScoredSums) -> SumLayout:
 def _build_layout(panel: ScoredSums) -> SumLayout:
     _, n_systems, n_fields = panel.values.shape
     column_of = np.full((n_systems, n_fields), -1, np.int64)
-    sign_of = np.ones((n_systems, n_fields), np.int64)
     blocks, block_of_unit = np.unique(panel.addresses // COLUMN, return_inverse=True)
     slots = block_of_unit * COLUMN + panel.addresses % COLUMN
     seen: dict[bytes, int] = {}
@@ -124,11 +116,8 @@ def _build_layout(panel: ScoredSums) -> SumLayout:
         base = panel.get_base_system(s)
         for f in range(n_fields) if s != base else ():
             column = panel.values[:, s, f] - panel.values[:, base, f]  # within the type, which holds differences
-            nonzero = column != 0
-            if not nonzero.any():
+            if not column.any():
                 continue
-            sign_of[s, f] = 1 if column[nonzero.argmax()] > 0 else -1
-            column *= column.dtype.type(sign_of[s, f])
             n_seen = len(seen)
             target = column_of[s, f] = seen.setdefault(hashlib.blake2b(column).digest(), n_seen)
             if target < n_seen:
@@ -151,7 +140,7 @@ def _build_layout(panel: ScoredSums) -> SumLayout:
     stacked_masks = np.stack(masks, axis=1) if masks else np.empty((*shape, 2, 4), np.uint32)
     stacked_values = np.stack(values, axis=1) if values else np.empty((*shape, COLUMN), panel.values.dtype)
     return SumLayout(
-        len(seen), column_of, sign_of, largest, blocks, (np.array(plane_targets, np.int32), weights, stacked_masks),
+        len(seen), column_of, largest, blocks, (np.array(plane_targets, np.int32), weights, stacked_masks),
         (np.array(table_targets, np.int32), stacked_values),
     )  # fmt: skip
 
@@ -173,8 +162,8 @@ def compute_moved_sums(
     """Return the sum of each distinct column over the units that each trial swaps, shape (n_columns, n_trials)."""
     room = room or SlabMemory()
     words = room.get_array("words", (4, n_trials), np.uint32)
-    out = room.get_array("moved", (arranged.n_columns, n_trials), arranged.dtype)
-    table = room.get_array("table", (16, 256), arranged.dtype)
+    out = room.get_array("moved", (arranged.n_columns, n_trials), arranged.get_dtype())
+    table = room.get_array("table", (16, 256), arranged.get_dtype())
     out[:] = 0
     if panel.enumerated:
         fill_counting_words(first, words)
@@ -211,8 +200,7 @@ def sum_fields(
 ) -> NDArray[Any]:
     """Write each system's weighted sum of some fields over the swapped units to `out`, shape (n_systems, n_trials)."""
     columns = np.ascontiguousarray(arranged.column_of[:, list(fields)])
-    signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype, order="C")
-    combine_columns(moved, columns, signed, out)
+    combine_columns(moved, columns, np.array(weights, out.dtype), out)
     return out
 
 
@@ -284,13 +272,12 @@ def add_blocks(stream, blocks, planes, tables, words, table, out):  # type: igno
 
 @cached_njit()
 def combine_columns(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write weighted sums of columns: out[s] = sum_k weights[s, k] * moved[columns[s, k]], where column -1 is 0."""
+    """Write weighted sums of columns: out[s] = sum_k weights[k] * moved[columns[s, k]], where column -1 is 0."""
     for s in range(columns.shape[0]):
         out[s, :] = 0
         for k in range(columns.shape[1]):
-            weight = weights[s, k]
-            if columns[s, k] >= 0 and weight != 0:
-                row = moved[columns[s, k]]
+            if columns[s, k] >= 0 and weights[k] != 0:
+                weight, row = weights[k], moved[columns[s, k]]
                 for t in range(row.shape[0]):
                     out[s, t] += weight * row[t]
 

@@ -30,7 +30,7 @@ def compute_moved(panel, **options):
     out = sums.compute_moved_sums(panel, arranged, **options)
     full = np.zeros((*arranged.column_of.shape, out.shape[1]), np.int64)
     for s, f in np.argwhere(arranged.column_of >= 0):
-        full[s, f] = arranged.sign_of[s, f] * out[arranged.column_of[s, f]]
+        full[s, f] = out[arranged.column_of[s, f]]
     return full
 
 
@@ -77,7 +77,7 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     values[:, 1, 0] = 10**7
     panel = build_panel(values, [MEAN])
     arranged = sums.get_layout(panel)
-    assert arranged.dtype == np.int32
+    assert arranged.get_dtype() == np.int32
     assert arranged.get_dtype(100) == np.int64
     out = np.empty((2, 50), np.int64)
     sums.sum_fields(arranged, sums.compute_moved_sums(panel, arranged, run=0, first=0, n_trials=50), [0], [100], out)
