@@ -19,7 +19,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
 from sigdask.randomization.panels import RescoredPanel
 from sigdask.randomization.panels.scored_sums import (
@@ -30,6 +29,7 @@ from sigdask.randomization.panels.scored_sums import (
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import iter_slabs
+from sigdask.statistics.lattice import TIE
 
 AT_ONCE = 2**20
 """Unit sums that are scored at a time."""
