@@ -24,7 +24,7 @@ BLOCK = 1 << 16
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return canonicalize_column([text])[0].encode()
+    return unicodedata.normalize("NFC", text).encode()
 
 
 def check_names(systems: Sequence[str], minimum: int = 2) -> None:
@@ -39,9 +39,7 @@ def check_names(systems: Sequence[str], minimum: int = 2) -> None:
 
 def check_texts(column: Any, name: str) -> list[str]:
     """Return the texts of a column; raise if it is a single text or has a value that is none."""
-    if isinstance(column, str):
-        raise InputError(f"{name} is a single text ({column[:40]!r}); expected a list with a text for each item")
-    texts: list[Any] = [str(value) if isinstance(value, str) else value for value in column]
+    texts = [*list_values(column, name)]
     for position, value in enumerate(texts, start=1):
         if not isinstance(value, str):
             raise InputError(f"{name}: item {position} is {value!r}, not a text", remedy="write '' for an empty output")

@@ -82,21 +82,18 @@ class SystemNumbers:
         kind = values.dtype.name if values.dtype.name in BITS else "float64"
         wide = values.astype(np.float64)
         finite = np.isfinite(wide)
-        decimals = _find_decimals(wide[finite], kind)
-        if decimals is None and kind == "float64":
-            return SystemNumbers(wide)
-        if decimals is None:
-            ulp = math.ldexp(1.0, math.frexp(float(np.abs(wide[finite]).max(initial=0.0)))[1] - BITS[kind])
+        numbers = wide[finite]
+        decimals = _find_decimals(numbers, kind)
+        if decimals is None and kind != "float64":
+            ulp = math.ldexp(1.0, math.frexp(float(np.abs(numbers).max(initial=0.0)))[1] - BITS[kind])
             note = f"{kind} numbers are used unrounded (sums that differ by less than {ulp:.2g} a unit count as ties)"
             return SystemNumbers(wide, ulp / 2, note)
-        changed = np.flatnonzero(decimals != wide[finite])
-        if not len(changed):
+        if decimals is None or not (changed := decimals != numbers).any():
             return SystemNumbers(wide)
-        example = f"{float(decimals[changed[0]])!r} for {float(wide[finite][changed[0]])!r}"
+        example = f"{float(decimals[changed][0])!r} for {float(numbers[changed][0])!r}"
         wide[finite] = decimals
-        return SystemNumbers(
-            wide, note=f"{kind} numbers are read as decimals of up to {DIGITS[kind]} digits ({example})"
-        )
+        note = f"{kind} numbers are read as decimals of up to {DIGITS[kind]} digits ({example})"
+        return SystemNumbers(wide, note=note)
 
 
 def _find_decimals(numbers: Floats, kind: str) -> Floats | None:
@@ -113,24 +110,18 @@ def _find_decimals(numbers: Floats, kind: str) -> Floats | None:
 def _find_nearest_decimals(numbers: Floats, kind: str) -> tuple[Floats, Bools]:
     """Return the nearest short decimal of each number, and a mask of the numbers that stand for that decimal.
 
-    Integers, and in float64 numbers of at most nine decimal places, stand for themselves.
+    Integers that the type holds exactly stand for themselves.
     """
-    fits = np.zeros(len(numbers), np.bool_)
-    for scale in 10.0 ** np.arange(DIGITS[kind] + 1 if kind == "float64" else 1):
-        rest = np.flatnonzero(~fits & (np.abs(numbers) < 2.0 ** BITS[kind] / scale))
-        fits[rest] = np.rint(numbers[rest] * scale) / scale == numbers[rest]
-    decimals, remaining = numbers.copy(), numbers[~fits]
-    places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(remaining)))
+    is_whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < 2.0 ** BITS[kind])
+    places = DIGITS[kind] - 1 - np.floor(np.log10(np.where(is_whole, 1.0, np.abs(numbers))))
     is_exact_power = np.abs(places) <= MAX_POWER
     power = 10.0 ** np.where(is_exact_power, np.abs(places), 0.0)
-    nearest = np.where(places > 0, np.rint(remaining * power) / power, np.rint(remaining / power) * power)
+    nearest = np.where(places > 0, np.rint(numbers * power) / power, np.rint(numbers / power) * power)
     if kind == "float64":
-        near = np.abs(nearest - remaining) <= RELATIVE_TOLERANCE * np.abs(remaining)
+        is_near = np.abs(nearest - numbers) <= RELATIVE_TOLERANCE * np.abs(numbers)
     else:
-        near = nearest.astype(kind).astype(np.float64) == remaining
-    decimals[~fits] = nearest
-    fits[~fits] = is_exact_power & near
-    return decimals, fits
+        is_near = nearest.astype(kind).astype(np.float64) == numbers
+    return np.where(is_whole, numbers, nearest), is_whole | (is_exact_power & is_near)
 
 
 def find_places(numbers: Floats, n_summed: int = 1) -> int | None:
@@ -255,11 +246,6 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
         raise InputError(f"scores of {system!r}: {error}") from None
     if numbers.ndim != 1:
         raise InputError(f"scores of {system!r}: {numbers.ndim} dimensions, expected one number per item")
-    if np.isinf(numbers).any():
-        raise InputError(
-            f"scores of {system!r}: item {int(np.argmax(np.isinf(numbers))) + 1} is infinite",
-            remedy="give finite numbers, or NaN where a score is missing",
-        )
     return numbers
 
 
