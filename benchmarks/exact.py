@@ -101,8 +101,8 @@ def prepare_responses(n):
 
 
 def prepare_real():
-    from sigdask.counts.precision import ScoreScale, choose_lattice
     from sigdask.statistics.exact import SumProblem
+    from sigdask.statistics.lattice import ScoreScale, choose_lattice
 
     a, b = data.draw_scores(50).T
     lattice = choose_lattice(ScoreScale.from_scores(a), ScoreScale.from_scores(b), 50)

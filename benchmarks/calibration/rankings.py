@@ -42,7 +42,7 @@ def measure_equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Out
         noisy_scores = (shared + np.sqrt(1 - correlation) * rng.standard_normal(N_CANDIDATES) for _ in "ab")
         scores = dict(zip("ab", (value.round(digits) for value in noisy_scores), strict=True))
         options = fill_options(RankingOptions, {"n": CUTOFFS, "trials": N_TRIALS, "seed": int(rng.integers(2**31))})
-        lists = MeasureRankings(Candidates.of(gold.tolist(), scores), options)
+        lists = MeasureRankings(Candidates(gold.tolist(), scores), options)
         tallies = [job.panel.tally(run=0, first=0, n_trials=N_TRIALS) for job in lists.jobs]
         rows = lists.build_evaluation(tallies)
         last_difference = rows.differences[-1]

@@ -32,7 +32,7 @@ from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.panels.build import FamilyMember, build_joint_panel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job
-from sigdask.randomization.stream import compute_stream_key, draw_sample_ranks
+from sigdask.randomization.stream import draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
 from sigdask.results.export import build_frame_from_rows, format_csv_rows
 from sigdask.statistics.bounds import compute_bound, enforce_step_down
@@ -276,11 +276,12 @@ class MeasureRankings:
     @cached_property
     def ranked_lists(self) -> tuple[RankedList, ...]:
         """The ranked list of each measure; tied candidates stand in a random order, the same for all measures."""
-        named, is_true = self.candidates.named, self.candidates.gold == 1
-        key = compute_stream_key(self.options["seed"], self.candidates.name, named.units)
-        order = np.empty(len(is_true), np.int64)
-        order[named.place] = draw_sample_ranks(key, run=TIE_RUN, first=0, n_trials=1, n_units=len(order))[0]
-        return tuple(RankedList.from_scores(scores, is_true, order) for scores in self.candidates.oriented)
+        candidates, is_true = self.candidates, self.candidates.gold == 1
+        counts = Counts(candidates.measures, {}, len(candidates), ids=candidates.ids, name=candidates.name)
+        units = SwapUnits.from_counts(counts, self.options["seed"])
+        ranks = draw_sample_ranks(units.key, run=TIE_RUN, first=0, n_trials=1, n_units=units.n_units)[0]
+        order = ranks[units.index]
+        return tuple(RankedList.from_scores(scores, is_true, order) for scores in candidates.oriented.values())
 
     @cached_property
     def cutoffs(self) -> Integers:
@@ -540,7 +541,7 @@ def validate(
 
     Examples
     --------
-    >>> parts = {f"part {k}": Candidates.of([1, 0, k % 2, 0], {"G2": [9, 8, 7, 1]}) for k in range(4)}
+    >>> parts = {f"part {k}": Candidates([1, 0, k % 2, 0], {"G2": [9, 8, 7, 1]}) for k in range(4)}
     >>> [found] = validate(parts, cutoffs={"G2": 5.0}).found
     >>> found.accepted.tolist(), found.true.tolist(), found.dispersion.precision
     ([3, 3, 3, 3], [1, 2, 1, 2], 0.5)
@@ -571,7 +572,7 @@ def _count_accepted(name: str, lists: MeasureRankings, measure: str, cutoff: flo
         raise InputError(f"sample {name!r}: no measure {measure!r}; measures: {', '.join(candidates.measures)}")
     index = candidates.measures.index(measure)
     lowest = -cutoff if measure in candidates.smaller else cutoff
-    n = int((candidates.oriented[index] >= lowest).sum())
+    n = int((candidates.oriented[measure] >= lowest).sum())
     return n, int(lists.ranked_lists[index].above[n])
 
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.pairs import AnyMetric, CompareSpec, bind_metric
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats, Integers, LabelFields
-from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options
 from sigdask.interface import spell
@@ -38,6 +37,7 @@ from sigdask.results.export import ListedResults
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, Check, estimate_trials_to_decide
+from sigdask.statistics.lattice import TIE
 from sigdask.statistics.matchings import (
     MAX_STEPS,
     LabelMargins,

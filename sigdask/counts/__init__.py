@@ -1,23 +1,23 @@
 """The aligned data that every reader returns: items x systems x named count fields.
 
 A field is an array over items, and a metric is a function of sums of fields. Integer fields are exact. Float fields
-become multiples of a small step for each pair of systems (`sigdask.counts.precision`), so the step of a system does not
-depend on the other systems. Candidates to be ranked are data of their own.
+become multiples of a small step for each pair of systems (`sigdask.statistics.lattice`), so the step of a system does
+not depend on the other systems. Candidates to be ranked are data of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import checks
-from sigdask.counts.checks import canonicalize_column, check_unique
+from sigdask.counts.checks import check_unique
 from sigdask.counts.fields import (
     Array,
     LabelFields,
@@ -273,10 +273,6 @@ class Counts:
         """
         return self if unit == self.unit else replace(self, unit=unit)
 
-    def with_name(self, name: str) -> Counts:
-        """Return the same counts with another name of the test set."""
-        return replace(self, name=name)
-
     @staticmethod
     def from_scores(
         scores: Mapping[str, Sequence[float] | Array] | ScoreMatrix,
@@ -323,7 +319,6 @@ class Counts:
         """
         READING_OPTIONS["missing"].check("missing", missing)
         matrix = ScoreMatrix.from_scores(scores)
-        checks.check_names(matrix.names)
         n_items, present, ids = len(matrix.numbers), matrix.present, items.get("ids")
         if present is not None and not few_in_common:
             checks.check_common_items(present, matrix.names, missing, ids)
@@ -356,11 +351,10 @@ class Counts:
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
             prompts = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
-            columns = LazyOutputs(self.n_systems, partial(_reorder, outputs.systems, order))
-            outputs = Outputs(columns, gold, prompts)
+            outputs = Outputs([column[order] for column in outputs.systems], gold, prompts)
         return replace(
             self,
-            fields=LazyColumns([*self.fields], partial(_reorder, self.fields, order), rounding),
+            fields=LazyColumns([*self.fields], lambda name: np.asarray(self.fields[name][order]), rounding),
             ids=wanted,
             groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
@@ -524,13 +518,12 @@ class Counts:
         >>> [(r.score_a, r.score_b) for r in compare_all(counts, metrics="MSE")]
         [(0.08333333333333333, 1.0)]
         """
-        checks.check_names(tuple(predictions))
         columns = {}
         for key, values in (("gold values", gold), *predictions.items()):
             columns[key] = numbers = np.asarray(convert_scores(values, key), np.float64)
-            if np.isnan(numbers).any():
-                position = int(np.argmax(np.isnan(numbers))) + 1
-                raise InputError(f"{key}: the item at position {position} has no number; every item needs one")
+            if not np.isfinite(numbers).all():
+                position = int(np.argmin(np.isfinite(numbers))) + 1
+                raise InputError(f"{key}: the item at position {position} has no finite number; every item needs one")
         n_items = check_lengths({key: len(values) for key, values in columns.items()})
         gold_values, *systems = (to_object_array(values.tolist()) for values in columns.values())
         return Counts(
@@ -582,7 +575,6 @@ class Counts:
         >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="WER")]
         [('WER', 0.3333333333333333, 0.6666666666666666)]
         """
-        checks.check_names(tuple(systems))
         texts = {key: checks.check_texts(column, f"{key!r}") for key, column in systems.items()}
         is_single = isinstance(references, str) or all(isinstance(value, str) for value in references)
         columns = {"gold": references} if is_single else {f"gold[{k}]": own for k, own in enumerate(references)}
@@ -688,7 +680,6 @@ class Counts:
         >>> [(r.metric, r.score_a, r.score_b) for r in compare_all(counts, metrics="precision")]
         [('precision', 1.0, 0.5)]
         """
-        checks.check_names(tuple(found))
         n_items = check_lengths({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
         gold = np.asarray(of_interest, dtype=bool).astype(np.int8)[:, None]  # (n_items, 1)
         predicted = np.column_stack([np.asarray(f, dtype=bool) for f in found.values()]).astype(np.int8)
@@ -732,10 +723,6 @@ def _get_labels(columns: Sequence[Texts], convert: Callable[[str], Any], system:
     return np.asarray(to_object_array([convert(cell) for cell in column.levels])[column.codes])
 
 
-def _reorder(columns: Any, order: NDArray[np.int64], key: Any) -> Array:
-    return np.asarray(columns[key][order])
-
-
 def _check_replicate(first: Counts, other: Counts, r: int) -> None:
     """Raise if a replicate has other systems or other items than the first one."""
     if other.systems != first.systems:
@@ -754,143 +741,85 @@ UNKNOWN = -1
 """Value in `gold` of a candidate without a judgement."""
 
 
-class CanonicalOrder(NamedTuple):
-    """The order of candidates that the random stream uses: by canonical id, or by position if there are no ids.
-
-    Attributes
-    ----------
-    units : Texts or int
-        Ids in canonical order, or their number if candidates have no ids.
-    place : int64 array, shape (n_candidates,)
-        Index of the candidate at each position of the canonical order.
-    """
-
-    units: Texts | int
-    place: NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """A list of candidates, such as word pairs, with a judgement and the scores of measures that rank them.
 
     Attributes
     ----------
-    measures : tuple of str
-        Names of the measures.
     gold : int8 array, shape (n_candidates,)
-        1 if a candidate is true, 0 if false, `UNKNOWN` if it is not judged.
-    scores : float64 array, shape (n_measures, n_candidates)
-        Scores of each measure. All must be finite.
-    smaller : frozenset of str
+        1 if a candidate is true, 0 if false, `UNKNOWN` if it is not judged. Given as a sequence of bool, with None or
+        NaN for candidates that are not judged.
+    scores : mapping of str to float64 array, shape (n_candidates,)
+        Scores of each measure, given as any sequences of float. All must be finite.
+    smaller : collection of str
         Measures for which a smaller score is better.
     ids : Texts or None
-        Unique ids.
+        Unique ids, by default positions.
     name : str
-        Name of the test set. It also determines the random stream.
+        Name of the test set, by default empty. It also determines the random stream.
     notes : tuple of str
-        Notes on how the candidates were read.
+        Notes on how the candidates were read, for reports.
+
+    Raises
+    ------
+    InputError
+        The candidates cannot be ranked. The message names the problem and the candidate.
     """
 
-    measures: tuple[str, ...]
-    gold: NDArray[np.int8]
-    scores: NDArray[np.float64]
-    smaller: frozenset[str] = frozenset()
+    gold: Any
+    scores: Mapping[str, Any]
+    smaller: Collection[str] = ()
     ids: Sequence[str] | None = None
     name: str = ""
     notes: tuple[str, ...] = ()
 
-    @staticmethod
-    def of(
-        gold: Sequence[bool | int | None],
-        scores: Mapping[str, Sequence[float]],
-        *,
-        smaller: Collection[str] = (),
-        ids: Sequence[str] | None = None,
-        name: str = "",
-        notes: Sequence[str] = (),
-    ) -> Candidates:
-        """Make candidates from columns, and check them.
-
-        Parameters
-        ----------
-        gold : sequence of bool, length n_candidates
-            Whether each candidate is true. None or NaN if it is not judged.
-        scores : mapping of str to sequence of float
-            Scores of each measure, one for each candidate.
-        smaller : collection of str
-            Measures for which a smaller score is better.
-        ids : sequence of str, optional
-            Unique ids, by default positions.
-        name : str
-            Name of the test set, by default empty. It also determines the random stream.
-        notes : sequence of str
-            Notes for reports.
-
-        Returns
-        -------
-        Candidates
-            Give them to `sigdask.rankings`.
-
-        Raises
-        ------
-        InputError
-            The candidates cannot be ranked. The message names the problem and the candidate.
-        """
-        codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
-        check_lengths({"gold": len(codes), **{measure: len(column) for measure, column in scores.items()}})
-        matrix = np.array([*scores.values()], np.float64).reshape(len(scores), len(codes))
-        return Candidates(tuple(scores), codes, matrix, frozenset(smaller), ids, name, tuple(notes))
-
     def __post_init__(self) -> None:
-        if not self.measures:
+        gold = np.array([UNKNOWN if x is None or x != x else int(x) for x in self.gold], np.int8)  # noqa: PLR0124  # NaN
+        scores = {measure: np.asarray(column, np.float64) for measure, column in self.scores.items()}
+        lengths = {"gold": len(gold), **{measure: len(column) for measure, column in scores.items()}}
+        ids = None if self.ids is None else Texts.from_values(self.ids).decode()
+        for name, value in {"gold": gold, "scores": scores, "ids": ids}.items():
+            object.__setattr__(self, name, value)
+        if not scores:
             raise InputError("no measure: give a column of scores to rank candidates by")
         check_unique(self.measures, "measure")
-        for measure in sorted(self.smaller - {*self.measures}):
-            raise InputError(f"smaller: no measure {measure!r}; measures: {', '.join(self.measures)}")
-        if self.ids is not None:
-            object.__setattr__(self, "ids", Texts.from_values(self.ids).decode())
-            check_lengths({"candidates": len(self), "ids": len(self.ids)})
-            check_unique(self.ids, "id")
-        if (odd := ~np.isin(self.gold, (0, 1, UNKNOWN))).any():
-            k = int(np.argmax(odd))
-            raise InputError(f"gold of {self._called(k)} is {self.gold[k]}: must be 0 or 1")
-        if not np.isfinite(self.scores).all():
-            m, k = np.argwhere(~np.isfinite(self.scores))[0].tolist()
-            raise InputError(
-                f"{self.measures[m]!r} of {self._called(k)} is {self.scores[m, k]}: must be a finite number"
-            )
+        for measure in sorted({*self.smaller} - scores.keys()):
+            raise InputError(f"smaller: no measure {measure!r}; measures: {', '.join(scores)}")
+        check_lengths(lengths if ids is None else lengths | {"ids": len(ids)})
+        if ids is not None:
+            check_unique(ids, "id")
+        columns: dict[str, Any] = {"gold": (gold, np.isin(gold, (0, 1, UNKNOWN)), "0 or 1")}
+        columns |= {repr(m): (column, np.isfinite(column), "a finite number") for m, column in scores.items()}
+        for label, (column, is_right, expected) in columns.items():
+            if not is_right.all():
+                k = int(np.argmin(is_right))
+                item = f"candidate {k + 1}" if ids is None else f"candidate {ids[k]!r}"
+                raise InputError(f"{label} of {item} is {column[k]}: must be {expected}")
 
     def __len__(self) -> int:
         return len(self.gold)
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return tuple(self.scores)
+
     def check_gold(self) -> None:
         """Raise InputError if no candidate is judged, or if all are true or all false."""
         for value, label in ((1, "true"), (0, "false")):
-            if not (self.gold == value).any():
+            if value not in self.gold:
                 raise InputError(
                     f"none of {len(self):,} candidates is {label}: precision needs both true and false candidates",
                     remedy="check the gold column",
                 )
 
-    def _called(self, k: int) -> str:
-        """Return the name of a candidate in errors: its id, or its position."""
-        return f"candidate {k + 1}" if self.ids is None else f"candidate {self.ids[k]!r}"
-
     @property
     def is_sampled(self) -> bool:
         """Whether only some candidates are judged."""
-        return bool((self.gold == UNKNOWN).any())
+        return UNKNOWN in self.gold
 
-    @cached_property
-    def oriented(self) -> NDArray[np.float64]:
-        """Scores with signs such that larger ones are better, shape (n_measures, n_candidates)."""
-        is_smaller = np.array([measure in self.smaller for measure in self.measures])
-        return np.where(is_smaller[:, None], -self.scores, self.scores)
-
-    @cached_property
-    def named(self) -> CanonicalOrder:
-        """Order of the candidates in the random stream; the order in the file matters only without ids."""
-        if self.ids is None:
-            return CanonicalOrder(len(self), np.arange(len(self)))
-        forms = canonicalize_column(self.ids)
-        return CanonicalOrder(forms[forms.sorted[0]], forms.sorted[0])
+    @property
+    def oriented(self) -> dict[str, Any]:
+        """Scores of each measure with signs such that larger ones are better."""
+        return {measure: -column if measure in self.smaller else column for measure, column in self.scores.items()}

@@ -39,9 +39,7 @@ def check_names(systems: Sequence[str], minimum: int = 2) -> None:
 
 def check_texts(column: Any, name: str) -> list[str]:
     """Return the texts of a column; raise if it is a single text or has a value that is none."""
-    if isinstance(column, str):
-        raise InputError(f"{name} is a single text ({column[:40]!r}); expected a list with a text for each item")
-    texts: list[Any] = [str(value) if isinstance(value, str) else value for value in column]
+    texts = [*list_values(column, name)]
     for position, value in enumerate(texts, start=1):
         if not isinstance(value, str):
             raise InputError(f"{name}: item {position} is {value!r}, not a text", remedy="write '' for an empty output")

@@ -196,8 +196,6 @@ SEPARATOR = "\x1f"
 """Separates the labels of a cell: ASCII's unit separator, which no label contains."""
 
 LABEL_FIELDS = ("tp", "predicted", "gold")
-SAMPLE_SCORES = ("jaccard", "precision", "recall", "f1")
-"""Scores of the samples of a single item, which are averaged."""
 
 
 def join_labels(labels: Iterable[Any]) -> str:
@@ -253,9 +251,15 @@ def build_set_fields(gold: Texts, predictions: Sequence[Texts], labels: Sequence
         "correct": ((tp == given) & (tp == expected)).astype(np.int8),
         "known": known,
     }
-    for kind in SAMPLE_SCORES:
-        for end, empty in (("", 0.0), (":1", 1.0)):
-            others[f"samples[{kind}]{end}"] = partial(_score_samples, kind, empty, tp, given, expected)
+    ratios: dict[str, Callable[[], tuple[Integers, Integers]]] = {
+        "jaccard": lambda: (tp, given + expected - tp),
+        "precision": lambda: (tp, given),
+        "recall": lambda: (tp, expected),
+        "f1": lambda: (2 * tp, given + expected),
+    }
+    for kind, compute_parts in ratios.items():
+        others[f"samples[{kind}]"] = partial(_divide, compute_parts, 0.0)
+        others[f"samples[{kind}]:1"] = partial(_divide, compute_parts, 1.0)
     return MatchFields(entries, tuple(labels), shape, others)
 
 
@@ -270,13 +274,7 @@ def _list_entries(column: Texts, code: Mapping[str, int], system: int) -> NDArra
     return np.column_stack([items, np.full(len(items), system), labels, np.ones(len(items))]).astype(np.int32)
 
 
-def _score_samples(kind: str, empty: float, tp: Integers, predicted: Integers, gold: Integers) -> Floats:
-    """Return the items' own scores of one kind, with the value of 0/0."""
-    numerator, denominator = {
-        "jaccard": (tp, predicted + gold - tp),
-        "precision": (tp, predicted),
-        "recall": (tp, gold),
-        "f1": (2 * tp, predicted + gold),
-    }[kind]
-    is_empty = denominator == 0
-    return np.where(is_empty, empty, numerator / np.where(is_empty, 1, denominator))
+def _divide(compute_parts: Callable[[], tuple[Integers, Integers]], empty: float) -> Floats:
+    """Return the items' quotients of two numbers, with the value of 0/0."""
+    above, below = compute_parts()
+    return np.asarray(np.divide(above, below, out=np.full(above.shape, empty), where=below != 0))

@@ -9,7 +9,6 @@ Texts of items for display are looked up on demand. No metric uses them.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.errors import InputError
-
-WORD = 8
-"""Bytes of the size of a text in a frame."""
 
 BLOCK = 1 << 16
 """Texts framed at a time, so that intermediate arrays stay small."""
@@ -149,22 +145,6 @@ class Texts(Sequence[str]):
         texts: list[str] = self.array.to_pylist()
         return texts
 
-    @property
-    def has_empty(self) -> bool:
-        """Whether a text is empty, of a column without levels and codes."""
-        return not np.diff(self.offsets).all()
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """Positions in `content` at which the texts begin and end, shape (n + 1,)."""
-        start, offsets = self.array.offset, self.array.buffers()[1]
-        return np.frombuffer(offsets or bytes(8), np.int64)[start : start + len(self) + 1]
-
-    @property
-    def content(self) -> NDArray[np.uint8]:
-        """Bytes of the texts."""
-        return np.frombuffer(self.array.buffers()[2] or b"", np.uint8)[self.offsets[0] : self.offsets[-1]]
-
     def equals(self, other: str | Texts) -> NDArray[np.bool_]:
         """Return a mask of the texts that equal a given one, or that in the same row of another column."""
         import pyarrow as pa
@@ -196,17 +176,22 @@ class Texts(Sequence[str]):
 
     def canonicalize(self) -> Texts:
         """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in that form already."""
-        if unicodedata.is_normalized("NFC", self.content.tobytes().decode()):  # then each part of it is as well
-            return self
-        return Texts.from_values(unicodedata.normalize("NFC", text) for text in self)
+        from pyarrow import compute
 
-    def iter_framed(self) -> Iterator[bytes]:
+        forms = compute.utf8_normalize(self.array, form="NFC")
+        return self if forms.equals(self.array) else Texts(forms)
+
+    def iter_framed(self) -> Iterator[Any]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
+        import pyarrow as pa
+        from pyarrow import compute
+
+        empty = Texts.from_values([""]).array.cast(pa.large_binary())[0]
         for first in range(0, len(self), BLOCK):
-            part = Texts(self.array[first : first + BLOCK])
-            offsets = part.offsets - part.offsets[0]
-            sizes = np.diff(offsets).astype("<i8").view(np.uint8)
-            yield np.insert(part.content, np.repeat(offsets[:-1], WORD), sizes).tobytes()
+            texts = self.array[first : first + BLOCK].cast(pa.large_binary())
+            sizes = [None, compute.binary_length(texts).buffers()[1]]
+            before = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(texts), sizes).cast(pa.large_binary())
+            yield compute.binary_join_element_wise(before, texts, empty).buffers()[2]
 
 
 def to_integers(values: Any) -> NDArray[np.int64]:

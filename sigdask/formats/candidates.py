@@ -117,11 +117,10 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
         notes = [f"{file}: {format_list(left_out, limit=6)}: no measures, left out"] if left_out else []
         remedy = f"remove the candidate, or leave the column out with {spell('ignore')}"
         problem = f"no score, but every measure needs one; {remedy}"
-        scores = np.array([table.get_complete_numbers(measure, problem) for measure in measures])
+        scores = {measure: table.get_complete_numbers(measure, problem) for measure in measures}
     labels, texts = _read_gold(table, gold, choices), _build_ids(table, ids)
     try:
-        smaller = frozenset(choices.smaller)
-        candidates = Candidates(measures, labels, scores, smaller, texts, name, tuple(notes))
+        candidates = Candidates(labels, scores, choices.smaller, texts, name, tuple(notes))
         if not choices.one_of_many:
             candidates.check_gold()
     except InputError as error:

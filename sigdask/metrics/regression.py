@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats
-from sigdask.counts.precision import ExactNumbers, ScoreScale, SystemNumbers, standardise
+from sigdask.counts.precision import ExactNumbers, SystemNumbers
 from sigdask.errors import InputError
 from sigdask.metrics.base import (
     DEFAULT_SIGNS,
@@ -32,6 +32,7 @@ from sigdask.metrics.base import (
     build_lacking_error,
 )
 from sigdask.metrics.forms import MEAN, CalibrationError, Correlation, Form, Formula, Ratios
+from sigdask.statistics.lattice import ScoreScale, standardise
 
 Array = NDArray[Any]
 Columns = dict[str, Sequence[SystemNumbers]]

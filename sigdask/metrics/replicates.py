@@ -19,12 +19,13 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array, Bools, Integers
-from sigdask.counts.precision import ExactNumbers, Lattice, ScoreScale
+from sigdask.counts.precision import ExactNumbers
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics import base
 from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
+from sigdask.statistics.lattice import Lattice, ScoreScale
 from sigdask.text import format_count
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import INTEGER_LATTICE, TIE
 from sigdask.metrics.forms import compute_gradient
 from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.panels import Uncached
@@ -35,6 +34,7 @@ from sigdask.randomization.stream import RESAMPLE, Key, draw_sample_ranks, draw_
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics import power
 from sigdask.statistics.bounds import log_choose
+from sigdask.statistics.lattice import INTEGER_LATTICE, TIE
 
 INFLUENCE_DIGITS = 12
 """Decimals of influences, as a share of the largest: units that differ by rounding errors alone are equal."""

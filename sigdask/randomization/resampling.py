@@ -47,7 +47,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
@@ -59,6 +58,7 @@ from sigdask.randomization.panels.scored_sums import ScoredSums, compute_moment_
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.stream import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import CountingMethod, Tally
+from sigdask.statistics.lattice import TIE
 
 WEIGHT_BYTES = 2**23
 """Maximum bytes of the weights of one block of trials."""

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import INTEGER_LATTICE
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.randomization.kernels.scored import (
     Parameters,
@@ -33,6 +32,7 @@ from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_mo
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.tallies import Tally
+from sigdask.statistics.lattice import INTEGER_LATTICE
 
 ROOM_BYTES = 2**25
 """Maximum bytes of the arrays of one slab in each thread, if `MIN_TRIALS` fit."""

@@ -463,7 +463,7 @@ def rankings(
     if isinstance(candidates, Mapping):
         if gold is None:
             raise TypeError("gold is missing: which candidates of the mapping are true?")
-        candidates = Candidates.of(gold, candidates, smaller=smaller, ids=ids, name=name)
+        candidates = Candidates(gold, candidates, smaller=smaller, ids=ids, name=name)
     elif isinstance(candidates, Path | str):
         candidates = candidate_files.read(candidates, CandidateColumns(smaller=tuple(smaller)), name=name)
     return convert_results(evaluate(candidates, options), Evaluation)

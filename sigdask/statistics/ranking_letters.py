@@ -10,7 +10,7 @@ from string import ascii_letters
 import numpy as np
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import TIE
+from sigdask.statistics.lattice import TIE
 
 MAX_GROUPS = 1000
 """Maximum number of groups for which letters are computed. Verdicts without an order can need exponentially many."""

@@ -105,7 +105,7 @@ def test_a_metric_of_whole_outputs_has_no_units():
 
 def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
     test_set = draw_scores(2, groups={"kind": ["x", "y"] * (N // 2)})
-    results, all_details = compare_opened([test_set, draw_scores(2).with_name("other")], trials=999, metrics=["mean"])
+    results, all_details = compare_opened([test_set, draw_scores(2, name="other")], trials=999, metrics=["mean"])
     assert [details.row for details in all_details] == list(range(len(results)))
     by_kind, subset_details = compare_opened([test_set], trials=999, by="kind")
     for details, result in zip(subset_details, by_kind, strict=True):

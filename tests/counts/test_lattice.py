@@ -9,8 +9,8 @@ import reference
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.counts.precision import ScoreScale, choose_lattice
 from sigdask.metrics import metric
+from sigdask.statistics.lattice import ScoreScale, choose_lattice
 
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
 

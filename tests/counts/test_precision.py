@@ -153,9 +153,11 @@ def test_scores_below_the_digits_of_float64_are_refused(size):
         compare_all(systems, trials=99)
 
 
-@pytest.mark.parametrize(("value", "what"), [(10**400, "too large"), (float("inf"), "item 2 is infinite")])
+@pytest.mark.parametrize(
+    ("value", "what"), [(10**400, "scores of 'B': .*too large"), (float("inf"), "'B', at position 2: inf")]
+)
 def test_a_number_that_float64_does_not_hold_is_refused(value, what):
-    with pytest.raises(InputError, match=f"scores of 'B': .*{what}"):
+    with pytest.raises(InputError, match=what):
         compare([1, 2, 3], [1, value, 3])
 
 

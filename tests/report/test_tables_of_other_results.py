@@ -17,7 +17,7 @@ def evaluate_rankings(names=("one", "two", "three"), **options):
     rng = np.random.default_rng(4)
     gold = rng.random(120) < 0.3
     scores = {name: gold * (k + 1) / 6 + rng.random(120) for k, name in enumerate(names)}
-    return rankings(Candidates.of(gold, scores), **{"n": [10, 40], "trials": 99} | options)
+    return rankings(Candidates(gold, scores), **{"n": [10, 40], "trials": 99} | options)
 
 
 def compute_power(names="abc", **options):

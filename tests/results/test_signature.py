@@ -165,7 +165,7 @@ def test_a_signature_says_what_was_asked_for():
     gold = rng.integers(0, 2, 60)
     responses = {s: np.where(rng.random(60) < 0.8, gold, 1 - gold) for s in "xyz"}
     groups = {"doc": [f"d{k // 4}" for k in range(60)], "part": ["a:1" if k < 40 else "b|2" for k in range(60)]}
-    counts = Counts.from_responses(gold, responses, groups=groups).with_name("night")
+    counts = Counts.from_responses(gold, responses, groups=groups, name="night")
     results = compare_all(
         counts, metrics="f:beta=2", unit="doc", by="part", alternative="greater", method="randomization", trials=5000,
         seed=3, adjust="holm",

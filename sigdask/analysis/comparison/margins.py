@@ -23,7 +23,7 @@ from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import MAX_DIGITS, ExactNumbers, ScoreScale
+from sigdask.counts.precision import MAX_DIGITS, ExactNumbers
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Alternative
@@ -31,6 +31,7 @@ from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import Columns, Subset, encode
 from sigdask.statistics.classical import MatchedProportions
+from sigdask.statistics.lattice import ScoreScale
 
 MAX_SKEWNESS = 0.2
 """Skewness of the units' differences over the root of their number, from which the test's size is off by two points."""

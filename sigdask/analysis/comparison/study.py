@@ -438,7 +438,7 @@ def plan_study(
     names = [counts.name for counts, _ in specs]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.with_name)")
+            raise InputError(f"two test sets are named {name!r}; each needs a name of its own (Counts.name)")
     specs = [(counts.with_runs_as_units(*filter(None, [spec.unit, spec.by])), spec) for counts, spec in specs]
     family_trials = _choose_family_trials(specs, adjust)
     analyses = [plan_set(counts, replace(spec, family_trials=family_trials)) for counts, spec in specs]

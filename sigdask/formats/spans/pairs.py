@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import canonicalize
+from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Codes
 from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
@@ -49,7 +49,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
         systems=tuple(files),
         fields=_compute_fields(targets, outputs),
         n_items=len(targets),
-        ids=tuple(words[0]) if len({*map(canonicalize, words[0])}) == len(words[0]) else None,
+        ids=tuple(words[0]) if canonicalize_column(words[0]).are_unique else None,
         groups={"category": categories} if all(categories) else {},
         outputs=Outputs(tuple(map(to_object_array, outputs)), to_object_array(targets)),
         suggested=("f1", "accuracy", "edit-distance"),

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.metrics.forms import Formula
 from sigdask.randomization.kernels.labels import sum_relabelled
 from sigdask.randomization.kernels.scored import raise_maxima, raise_scaled
@@ -29,6 +28,7 @@ from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
 from sigdask.randomization.slabs import TrialSlab, compute_slab_size, iter_slabs
 from sigdask.randomization.stream import RELABEL, get_run_word
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
+from sigdask.statistics.lattice import TIE
 
 CHUNK = 32
 """Hypotheses whose differences are computed at a time. (With 64, which no longer fit the caches, F1 of 190 pairs took

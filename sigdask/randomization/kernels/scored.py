@@ -24,9 +24,9 @@ import math
 import numpy as np
 
 from sigdask.counts.fields import Integers
-from sigdask.counts.precision import TIE
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
+from sigdask.statistics.lattice import TIE
 
 MAX_32 = 2**30
 """Maximum difference of sums that are stored in 32 bits."""

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.randomization.kernels.scored import count_scores
 from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
+from sigdask.statistics.lattice import TIE
 
 
 class AnyPanel(Protocol):

@@ -18,18 +18,12 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.factors import group_rows, number_pairs, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import (
-    INTEGER_LATTICE,
-    Lattice,
-    ScoreScale,
-    choose_lattice,
-    compute_lost_signs,
-)
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.digests import hash_column, hash_units
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
+from sigdask.statistics.lattice import INTEGER_LATTICE, Lattice, ScoreScale, choose_lattice, compute_lost_signs
 
 MAX_SUMMED = 2**62
 

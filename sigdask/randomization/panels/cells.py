@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import rank_numbers, standardise
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.interface import spell
@@ -21,6 +21,7 @@ from sigdask.metrics.base import BoundAgreement
 from sigdask.metrics.regression import RANK_METRICS, SET_COLUMN
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits
+from sigdask.statistics.lattice import standardise
 from sigdask.text import format_list
 
 MAX_CALIBRATED = 2**21
@@ -170,7 +171,7 @@ class AgreementCells:
         for s in range(self.n_sets):
             columns = self.scores[sets == s].T
             result[sets == s] = np.column_stack(
-                [rank_numbers(c) if by_rank else standardise(c).numbers for c in columns]
+                [scipy.stats.rankdata(c) if by_rank else standardise(c).numbers for c in columns]
             )
         return result
 

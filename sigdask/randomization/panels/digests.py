@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.counts.precision import MAX_DIGITS, Lattice
+from sigdask.counts.precision import MAX_DIGITS
 from sigdask.errors import InputError
 from sigdask.metrics.base import AnyBound, BlackBox
 from sigdask.metrics.forms import Form, Formula, MeanOf, is_user_function
 from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream import SCHEME
+from sigdask.statistics.lattice import Lattice
 
 COUNTING_VERSION = 1
 """Increased when a correction changes counts, so that no older counts are used again."""

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats
-from sigdask.counts.precision import Lattice
 from sigdask.metrics.forms import Form
 from sigdask.randomization.panels.digests import WholePanel
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
 from sigdask.statistics.exact import ChosenMethod, EnumeratedScore, Problem, QuotientProblem, SumProblem
+from sigdask.statistics.lattice import Lattice
 
 VERSION = 1
 """Increased when a correction changes exact values, so that no older ones are used again."""

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import rank_numbers
 from sigdask.metrics.base import BoundRanks
 from sigdask.metrics.regression import CORRELATIONS, read_predictions
 from sigdask.randomization.kernels.agreement import score_auc, score_average_precision, score_spearman
@@ -60,7 +60,7 @@ class RankPanel(OutputsPanel):
         """
         mask = counts.in_common(pair, subset)
         gold, predictions = read_predictions(metric.name, counts)
-        a, b = (rank_numbers(predictions[k][mask]) for k in pair)
+        a, b = (scipy.stats.rankdata(predictions[k][mask]) for k in pair)
         return RankPanel(units.key, metric, a, b, gold[mask] + 0.0, units.index[mask], units.n_units)
 
     @cached_property
@@ -93,7 +93,7 @@ class RankPanel(OutputsPanel):
         item = order % max(n, 1)
         codes = 2 * np.where(self.index < 0, FIXED, self.index)[item] + order // max(n, 1)
         if self.metric.statistic == "spearman":
-            weights = np.rint(2 * rank_numbers(self.gold)).astype(np.int64) - n - 1
+            weights = np.rint(2 * scipy.stats.rankdata(self.gold)).astype(np.int64) - n - 1
             return codes, starts, weights[item], int((weights**2).sum())
         positive = self.gold.astype(np.int64)
         return codes, starts, positive[item], int(positive.sum())

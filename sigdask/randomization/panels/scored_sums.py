@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import INTEGER_LATTICE, Lattice
 from sigdask.errors import InputError
 from sigdask.metrics.forms import (
     Form,
@@ -32,6 +31,7 @@ from sigdask.metrics.forms import (
     has_formula,
 )
 from sigdask.randomization.stream import Key, draw_swap_bits
+from sigdask.statistics.lattice import INTEGER_LATTICE, Lattice
 
 
 def build_empty() -> NDArray[np.uint64]:

@@ -19,7 +19,6 @@ from sigdask.counts import Counts
 from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
@@ -30,6 +29,7 @@ from sigdask.randomization.stream import Key, compute_stream_keys
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.statistics.exact.sums import count_reaching
+from sigdask.statistics.lattice import TIE
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20
@@ -85,7 +85,7 @@ class SwapUnits:
             return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content)
         names = Texts.from_values(names)
         texts = names.levels if names.is_encoded else names
-        if texts.has_empty:
+        if "" in texts:
             position = next(k for k, name in enumerate(names) if not name)
             raise InputError(
                 f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "

@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
-from sigdask.counts.precision import TIE
 from sigdask.errors import InputError
+from sigdask.statistics.lattice import TIE
 
 MAX_UNITS = 62
 """Maximum number of units, so that arrangements are counted in 64-bit integers."""

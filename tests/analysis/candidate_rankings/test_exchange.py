@@ -17,7 +17,7 @@ def draw_candidates(n=12, n_measures=3, seed=0, ids=True):
     gold = rng.random(n) < 0.5
     gold[:2] = [True, False]
     scores = {f"m{k}": rng.permutation(n) + k * 3.3 * gold for k in range(n_measures)}
-    return Candidates.of(gold.tolist(), scores, ids=[f"c{k}" for k in rng.permutation(n)] if ids else None)
+    return Candidates(gold.tolist(), scores, ids=[f"c{k}" for k in rng.permutation(n)] if ids else None)
 
 
 def compute_precision(ranks, gold, n):
@@ -54,7 +54,7 @@ def test_counts_are_those_of_fractions():
 def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
     candidates = draw_candidates(n=60, seed=7)
     order = np.random.default_rng(0).permutation(60)
-    shuffled = Candidates.of(
+    shuffled = Candidates(
         candidates.gold[order].tolist(),
         {m: s[order] for m, s in zip(candidates.measures, candidates.scores, strict=True)},
         ids=candidates.ids[order].tolist(),
@@ -66,7 +66,7 @@ def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
 def test_a_measure_and_its_twin_have_p_of_one():
     base = draw_candidates(n=40, n_measures=1, seed=8)
     scores = base.scores[0].round(-1)
-    twins = Candidates.of(base.gold.tolist(), {"a": scores, "b": scores * 2})
+    twins = Candidates(base.gold.tolist(), {"a": scores, "b": scores * 2})
     results = rankings(twins, n=[5, 20], trials=200, cluster="none")
     for row in results.differences:
         assert (row.difference, row.p_fisher, row.p_exchange, row.p_adjusted) == (0, 1, 1, 1)

@@ -96,13 +96,13 @@ def test_candidates_of_python_are_checked():
     from sigdask.errors import InputError
 
     gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}
-    assert rankings(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
-    partly = Candidates.of([1, float("nan"), 0], scores)
+    assert rankings(Candidates(gold, scores), n=2).precision[0].precision == 0.5
+    partly = Candidates([1, float("nan"), 0], scores)
     assert rankings(partly, n=2).precision[0].n_judged == 1
     for wrong, words in (
-        (lambda: Candidates.of([1, 2, 0], scores), "gold of candidate 2 is 2"),
-        (lambda: Candidates.of(gold, {"t": [1, 2]}), "gold: 3, t: 2"),
-        (lambda: Candidates.of(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
+        (lambda: Candidates([1, 2, 0], scores), "gold of candidate 2 is 2"),
+        (lambda: Candidates(gold, {"t": [1, 2]}), "gold: 3, t: 2"),
+        (lambda: Candidates(gold, scores, ids=["a", "b", "a"]), "id 'a' occurs twice"),
     ):
         with pytest.raises(InputError, match=words):
             wrong()

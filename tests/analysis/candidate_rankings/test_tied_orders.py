@@ -24,7 +24,7 @@ def test_p_is_that_of_all_swaps_of_shares_of_tied_candidates(seed):
     a = (rng.integers(0, 3, 10) + gold * rng.integers(0, 3)).astype(float)
     b = (rng.integers(0, 3, 10) if seed % 2 else rng.permutation(10)).astype(float)
     trials, swaps = 20_000, np.array([*product([0, 1], repeat=10)])
-    results = rankings(Candidates.of(gold, {"a": a, "b": b}), n=[2, 4, 5, 7], trials=trials, cluster="none")
+    results = rankings(Candidates(gold, {"a": a, "b": b}), n=[2, 4, 5, 7], trials=trials, cluster="none")
     for row in results.differences:
         x, y = compute_shares(a, row.n), compute_shares(b, row.n)
         first, second = x + swaps * (y - x), y + swaps * (x - y)
@@ -41,7 +41,7 @@ def test_the_precision_that_is_tested_is_the_one_printed_and_no_order_depends_on
     rng = build_rng(4)
     gold = (rng.random(300) < 0.3).astype(int)
     frequency = np.minimum(rng.geometric(0.5, 300) + gold, 4)  # few distinct values
-    candidates = Candidates.of(gold, {"f": frequency, "t": rng.normal(gold, 1)})
+    candidates = Candidates(gold, {"f": frequency, "t": rng.normal(gold, 1)})
     evaluations = [rankings(candidates, n=[40, 80], trials=4000, seed=seed, cluster="none") for seed in range(4)]
     printed = {(row.measure, row.n): row.precision for row in evaluations[0].precision}
     for rows in zip(*(evaluation.differences for evaluation in evaluations), strict=True):

@@ -14,7 +14,7 @@ from sigdask.examples.repeated_samples import CUTOFF, draw_probabilities, draw_s
 def draw_samples(seed, overdispersion, n=80):
     rng = np.random.default_rng(seed)
     draws = (draw_sample(rng, p) for p in draw_probabilities(rng, n, overdispersion))
-    return {f"part {k}": Candidates.of(gold.tolist(), {"G2": scores}) for k, (gold, scores) in enumerate(draws)}
+    return {f"part {k}": Candidates(gold.tolist(), {"G2": scores}) for k, (gold, scores) in enumerate(draws)}
 
 
 def validate_samples(seed, overdispersion, n=80):
@@ -53,8 +53,7 @@ def test_overdispersion_is_found_and_its_intervals_hold(wider):
 
 def test_what_is_accepted_is_counted_from_the_cutoff_on():
     parts = {
-        str(k): Candidates.of([1, 0, 1, 0], {"G2": [9, 5, 5, 1], "rank": [1, 2, 3, 4]}, smaller=["rank"])
-        for k in range(4)
+        str(k): Candidates([1, 0, 1, 0], {"G2": [9, 5, 5, 1], "rank": [1, 2, 3, 4]}, smaller=["rank"]) for k in range(4)
     }
     [by_score, by_rank] = validate(parts, cutoffs={"G2": 5, "rank": 2}).found
     assert (by_score.accepted.tolist(), by_score.true.tolist()) == ([3] * 4, [2] * 4)
@@ -102,10 +101,10 @@ def test_what_cannot_be_validated_is_said(tmp_path, arguments, words):
 
 
 def test_too_few_samples_and_samples_without_candidates_are_told():
-    parts = {str(k): Candidates.of([1, 0], {"G2": [2.0, 1.0 + k]}) for k in range(4)}
+    parts = {str(k): Candidates([1, 0], {"G2": [2.0, 1.0 + k]}) for k in range(4)}
     with pytest.raises(InputError, match="needs 3 repeated samples or more, found 2"):
         validate({name: parts[name] for name in "01"}, cutoffs={"G2": 1})
     report = validate(parts, cutoffs={"G2": 2})
     assert report.notes == ()
-    notes = validate({**parts, "empty": Candidates.of([1, 0], {"G2": [0.0, 1.0]})}, cutoffs={"G2": 2}).notes
+    notes = validate({**parts, "empty": Candidates([1, 0], {"G2": [0.0, 1.0]})}, cutoffs={"G2": 2}).notes
     assert notes == ("G2 = 2: 1 sample ('empty') accepts no candidate, left out",)

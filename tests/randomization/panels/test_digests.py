@@ -54,7 +54,7 @@ def draw_scores(k):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda c: c.with_name("other"),
+        lambda c: replace(c, name="other"),
         lambda c: Counts.from_scores({n: draw_scores(k) + (k == 1) * np.eye(40)[3] / 4 for k, n in enumerate("ab")},
                                      ids=[f"i{k}" for k in range(40)]),
         lambda c: Counts.from_scores({n: draw_scores(k) for k, n in enumerate("ab")}, ids=[f"j{k}" for k in range(40)]),
