@@ -197,8 +197,8 @@ def _check_signature(result: RecordedResult, document: Mapping[str, Any]) -> Non
     for key, value in stated.items():
         if not _are_equal(value, signed[key]):
             raise InputError(
-                f"{key} is {value!r}, but {signed[key]!r} by its signature, counts and scores; the file was altered after "
-                "sigdask wrote it: use the original, or compute it again"
+                f"{key} is {value!r}, but {signed[key]!r} by its signature, counts and scores; the file was altered "
+                "after sigdask wrote it: use the original, or compute it again"
             )
 
 
