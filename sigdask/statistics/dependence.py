@@ -234,7 +234,7 @@ def compare_runs(
         df_runs = variance**2 / squares
         df = total**2 / (squares + se_items**4 / (n_units - 1))
         if is_paired and n_runs < FEW_PAIRS:
-            df = np.fmin(df, (n_runs - 1) * total / variance)
+            df = np.minimum(df, (n_runs - 1) * total / variance)  # NaN with one unit, which shows no variance of items
         p_value = _compute_tail(difference / np.sqrt(total), df, alternative)
         p_runs = _compute_tail(difference / np.sqrt(variance), df_runs, alternative)
     method: RunsMethod = "paired t" if is_paired else "Welch's t"

@@ -297,11 +297,11 @@ def compare_all_runs(comparisons: Comparisons, scores: Floats) -> Columns:
     }
 
 
-def use_recipe_intervals(intervals: Columns, runs: Columns) -> Columns:
+def use_recipe_intervals(intervals: Columns, runs: Columns, confidence: float) -> Columns:
     """Return the intervals with those of recipes in place of those that hold for these runs only."""
     known = ~np.isnan(runs["runs.interval.0"])
     new = {"low": runs["runs.interval.0"], "high": runs["runs.interval.1"], "n_resamples": 0}
-    new |= {"percentile.0": np.nan, "percentile.1": np.nan}
+    new |= {"percentile.0": np.nan, "percentile.1": np.nan, "confidence": confidence}
     return {
         **intervals,
         "interval.method": fill(intervals["interval.method"], known, RECIPE),

@@ -348,7 +348,9 @@ def _build_table(
     intervals = join_columns([entry.intervals.build_columns(tallies) for entry in analyses if entry.intervals])
     runs = join_columns([compare_all_runs(e.main, e.run_scores) for e in analyses if e.run_scores is not None])
     columns = {f"{path}.{name}": values for path, group in groups.items() for name, values in group.items()}
-    columns |= join_columns(margins) | (use_recipe_intervals(intervals, runs) if intervals and runs else intervals)
+    if intervals and runs:
+        intervals = use_recipe_intervals(intervals, runs, analyses[0].main.spec.confidence)
+    columns |= join_columns(margins) | intervals
     return table.replace(**columns, **runs, **build_input_digests(joined, get_version()))
 
 

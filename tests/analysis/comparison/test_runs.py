@@ -137,6 +137,21 @@ def test_the_mean_over_sets_has_a_t_interval_of_the_sets_standard_errors():
     assert results.together[0].interval == pytest.approx((mean - reach, mean + reach), rel=1e-6)
 
 
+def test_a_subset_of_one_item_has_no_p_of_recipes_and_no_interval():
+    rows = [
+        (s, run, item, item[0], k + run / 10)
+        for k, s in enumerate("ab")
+        for run in range(3)
+        for item in ("p1", "p2", "q1")
+    ]
+    frame = pd.DataFrame(rows, columns=["system", "seed", "item", "lang", "score"])
+    frame.loc[0, "score"] = frame.loc[2, "score"] = 0.5
+    results = compare_all(frame, by="lang")
+    assert [r.runs.best_p is None for r in results] == [False, True]  # one item shows no variance over items
+    assert [r.interval and r.interval.confidence for r in results] == [0.95, None]
+    assert "3 paired seeds" in str(results)
+
+
 def test_a_column_of_runs_that_some_items_lack_is_an_error(tmp_path):
     (tmp_path / "t.csv").write_text("id,system,version,score\na,x,1,1\na,x,2,1\nb,x,1,0\nb,x,1,1\n")
     with pytest.raises(InputError, match="version"):
