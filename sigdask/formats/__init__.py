@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import suggest_group_file
 from sigdask.errors import InputError, MissingColumnError, RefusedFileError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
@@ -31,7 +30,7 @@ from sigdask.formats.reading.options import (
 from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table, use_table_reader
 from sigdask.formats.registry import FOLDER_FORMATS, FORMATS, FORMATS_BY_METRIC, SCORED_FORMATS, add_installed_formats
 from sigdask.formats.resolve import TABLE, describe_reading, resolve_format
-from sigdask.interface import spell
+from sigdask.interface import spell, suggest_group_file
 from sigdask.io import addresses, as_path, use_options
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",

@@ -14,7 +14,6 @@ from itertools import repeat
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import Comparisons, CountedCells
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
@@ -39,6 +38,7 @@ from sigdask.statistics.exact import (
     binomials,
 )
 from sigdask.statistics.exact.problems import MAX_ESTIMATE
+from sigdask.statistics.numbering import group_rows, number_rows
 from sigdask.text import format_count
 
 SWAPPED_SLACK = 2

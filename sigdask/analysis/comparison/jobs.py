@@ -19,7 +19,6 @@ from sigdask.analysis.comparison.pairs import (
     list_comparisons,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Integers
 from sigdask.counts.texts import Texts
 from sigdask.options import Method
@@ -29,6 +28,7 @@ from sigdask.randomization.panels.sums import EnumeratedPairs
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import Columns, encode, join_columns, repeat
 from sigdask.statistics.bounds import count_second_trials
+from sigdask.statistics.numbering import group_rows, number_rows
 
 Enumerated = tuple[Integers, AnyPanel]
 """Comparisons, and the panel whose rows are all their arrangements."""
