@@ -16,7 +16,7 @@ from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, plan_study
 from sigdask.analysis.details import ComparisonDetails, UnitTables, compute_details, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices, list_group_columns, list_values
+from sigdask.counts.checks import check_indices, list_values
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options, extract_with_options
 from sigdask.formats.frames import as_counts, move_index
@@ -33,6 +33,7 @@ from sigdask.options import (
     SelectionOptions,
     check_options,
     fill_options,
+    list_group_columns,
     show_options,
 )
 from sigdask.report.presentable import Results, convert_results

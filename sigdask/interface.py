@@ -140,3 +140,10 @@ def spell_in(text: str) -> str:
 def _quote(text: str, mark: str) -> str:
     """Return a value in quotation marks, or bare if it is a number or stands for one that the user knows."""
     return text if text.isupper() or text.replace(".", "", 1).isdigit() else f"{mark}{text}{mark}"
+
+
+def suggest_group_file(name: str) -> str:
+    """Return which option reads the groups of a column from a separate file."""
+    if name == "document":
+        return f"Give a file with the document of each item with {spell('documents', 'FILE')}"
+    return f"Give a table of items and their groups with {spell('group_file', 'FILE')}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
@@ -18,6 +18,7 @@ from numbers import Real
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.text import suggest_name
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -759,3 +760,15 @@ def select_options(declaration: type[Declaration], given: Mapping[str, Any]) -> 
     names = list_options(cast("Any", declaration))
     values = {name: given[name] for name in names if given.get(name) not in {None, ()}}
     return cast("Declaration", values | {name: not given[f"no_{name}"] for name in names if f"no_{name}" in given})
+
+
+def list_group_columns(names: Iterable[str | None], columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns that units and subsets need: all but "item", which may not be one of several joined as ids."""
+    listed = [*dict.fromkeys(name for name in names if name is not None)]
+    parts = columns.get("item", "").split("+")
+    if "item" in listed and "item" in parts and len(parts) > 1:
+        raise InputError(
+            f"{spell('unit', 'item')} can mean the joined ids, {'+'.join(parts)}, or their column item",
+            remedy=f"leave out {spell('unit')} for the ids; for the column, give it another name and use that",
+        )
+    return tuple(name for name in listed if name != "item")

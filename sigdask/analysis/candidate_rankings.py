@@ -315,7 +315,7 @@ class MeasureRankings:
         shares = np.empty((len(self.candidates), len(self.ranked_lists)))
         for m, ranked in enumerate(self.ranked_lists):
             ranks = np.arange(len(shares))
-            start, stop = (ranks, ranks + 1) if self.candidates.is_sampled else (ranked.start, ranked.stop)
+            start, stop = (ranks, ranks + 1) if not self.is_judged.all() else (ranked.start, ranked.stop)
             shares[ranked.order, m] = np.clip((n - start) / (stop - start), 0.0, 1.0)
         return shares[self.is_judged]
 
@@ -354,7 +354,7 @@ class MeasureRankings:
             measures=tuple(self._iter_measures()),
             precision=tuple(self._iter_precisions()),
             differences=tuple(self._iter_differences(tallies[0])) if tallies else (),
-            ties=RANDOM_ORDER.format(seed=options["seed"]) if candidates.is_sampled else MEAN_OF_ORDERS,
+            ties=RANDOM_ORDER.format(seed=options["seed"]) if not self.is_judged.all() else MEAN_OF_ORDERS,
             seed=options["seed"],
             n_trials=tallies[0].n_trials if tallies else 0,
             alpha=options["alpha"],
@@ -365,7 +365,7 @@ class MeasureRankings:
     def _iter_measures(self) -> Iterator[Measure]:
         candidates = self.candidates
         for measure, ranked in zip(candidates.measures, self.ranked_lists, strict=True):
-            average = None if candidates.is_sampled else average_precision(ranked)
+            average = None if not self.is_judged.all() else average_precision(ranked)
             yield Measure(measure, measure not in candidates.smaller, ranked.n_distinct, average)
 
     def _iter_precisions(self) -> Iterator[Precision]:
@@ -373,7 +373,7 @@ class MeasureRankings:
         n, confidence = self.cutoffs, self.options["confidence"]
         n_true = np.full(len(n), (self.candidates.gold == 1).sum())
         for measure, ranked in zip(self.candidates.measures, self.ranked_lists, strict=True):
-            if self.candidates.is_sampled:
+            if not self.is_judged.all():
                 m, k = np.cumsum(self.is_judged[ranked.order], dtype=np.int64)[n - 1], ranked.above[n]
                 low, high = compute_list_limits(k, m, n, confidence)
                 precision, *unknown = np.full((7, len(n)), None)

@@ -16,13 +16,12 @@ from sigdask.cli.progress import show_progress
 from sigdask.cli.streams import LOG, is_json_log, output_columns, print_text
 from sigdask.cli.write import build_page, check_units, is_printed, write_outputs
 from sigdask.counts import Counts
-from sigdask.counts.checks import list_group_columns
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats.grouping import GROUP, GroupFile
 from sigdask.io import as_path
 from sigdask.metrics import check_name
-from sigdask.options import ReadingOptions, SelectionOptions, fill_options, select_options
+from sigdask.options import ReadingOptions, SelectionOptions, fill_options, list_group_columns, select_options
 from sigdask.report.files import FORMAT_BY_ENDING, write_units
 from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render, select_warnings

@@ -32,6 +32,7 @@ from sigdask.counts.fields import (
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores, list_notes, read_fields
 from sigdask.counts.texts import ScopeNote, Texts, to_integers
 from sigdask.errors import InputError
+from sigdask.interface import suggest_group_file
 from sigdask.options import READING_OPTIONS, Missing
 
 
@@ -236,7 +237,7 @@ class Counts:
         """
         if column not in self.groups:
             known = ", ".join(self.groups) or "none"
-            hint = checks.suggest_group_file(column)
+            hint = suggest_group_file(column)
             raise InputError(f"no column {column!r} to group items by; columns: {known}. {hint}")
         return Texts.from_values(self.groups[column]).encode()
 
@@ -476,7 +477,7 @@ class Counts:
         [('accuracy', 1.0, 0.3333333333333333)]
         """
         columns = [Texts.from_values(column).encode() for column in (gold, *predictions.values())]
-        return _build_label_counts(columns, predictions, are_sets=False, **items)
+        return _build_label_counts(columns, tuple(predictions), are_sets=False, **items)
 
     @staticmethod
     def from_numbers(
@@ -637,7 +638,7 @@ class Counts:
             column if isinstance(column, Texts) else Texts.from_values(map(join_labels, column)).encode()
             for column in (gold, *predictions.values())
         ]
-        return _build_label_counts(columns, predictions, are_sets=True, **items)
+        return _build_label_counts(columns, tuple(predictions), are_sets=True, **items)
 
     @staticmethod
     def from_responses(
@@ -694,12 +695,11 @@ class Counts:
 
 
 def _build_label_counts(
-    columns: Sequence[Texts], names: Iterable[str], *, are_sets: bool, **items: Unpack[ItemArguments]
+    columns: Sequence[Texts], systems: tuple[str, ...], *, are_sets: bool, **items: Unpack[ItemArguments]
 ) -> Counts:
     """Return counts of a column of gold labels and one of each system; labels that only systems use come last."""
     gold, *predictions = columns
-    systems = tuple(names)
-    n_items = check_lengths({"gold": len(gold), **dict(zip(systems, map(len, predictions), strict=True))})
+    n_items = check_lengths(dict(zip(("gold", *systems), map(len, columns), strict=True)))
     gold_labels, *labels_of_systems = ({*(list_labels(c) if are_sets else c.levels)} for c in columns)
     labels = tuple(sorted(gold_labels))
     extra_labels = tuple(sorted(set().union(*labels_of_systems) - gold_labels))
@@ -728,13 +728,9 @@ def _check_replicate(first: Counts, other: Counts, r: int) -> None:
     if other.systems != first.systems:
         names = " and ".join(", ".join(counts.systems) for counts in (first, other))
         raise InputError(f"replicates 1 and {r} have different systems: {names}")
-    differing = sorted({*(first.ids or ())} ^ {*(other.ids or ())}) if first.ids != other.ids else []
-    if differing or other.n_items != first.n_items:
-        example = f", such as {differing[0]!r}" if differing else ""
-        raise InputError(
-            f"replicates 1 and {r} have different items{example} ({first.n_items:,} and {other.n_items:,})",
-            remedy="give each replicate the same items",
-        )
+    if (first.ids != other.ids and {*(first.ids or ())} != {*(other.ids or ())}) or other.n_items != first.n_items:
+        numbers = f"{first.n_items:,} and {other.n_items:,}"
+        raise InputError(f"replicates 1 and {r} have different items ({numbers}); give each replicate the same items")
 
 
 UNKNOWN = -1
@@ -813,11 +809,6 @@ class Candidates:
                     f"none of {len(self):,} candidates is {label}: precision needs both true and false candidates",
                     remedy="check the gold column",
                 )
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether only some candidates are judged."""
-        return UNKNOWN in self.gold
 
     @property
     def oriented(self) -> dict[str, Any]:

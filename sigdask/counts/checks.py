@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,11 @@ def check_unique(names: Sequence[str], what: str) -> None:
 
 def canonicalize_column(names: Sequence[str]) -> Texts:
     """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    return Texts.from_values(names).canonicalize()
+    from pyarrow import compute
+
+    texts = Texts.from_values(names)
+    forms = compute.utf8_normalize(texts.array, form="NFC")
+    return texts if forms.equals(texts.array) else Texts(forms)  # whose order is known once it was sorted
 
 
 def check_common_items(
@@ -167,22 +171,3 @@ def check_complete(
         f"total); choose {spell('missing', 'pairwise')} (compares each pair on the items that both have) or "
         f"{spell('missing', 'zero')}{zero}"
     )
-
-
-def suggest_group_file(name: str) -> str:
-    """Return which option reads the groups of a column from a separate file."""
-    if name == "document":
-        return f"Give a file with the document of each item with {spell('documents', 'FILE')}"
-    return f"Give a table of items and their groups with {spell('group_file', 'FILE')}"
-
-
-def list_group_columns(names: Iterable[str | None], columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the columns that units and subsets need: all but "item", which may not be one of several joined as ids."""
-    listed = [*dict.fromkeys(name for name in names if name is not None)]
-    parts = columns.get("item", "").split("+")
-    if "item" in listed and "item" in parts and len(parts) > 1:
-        raise InputError(
-            f"{spell('unit', 'item')} can mean the joined ids, {'+'.join(parts)}, or their column item",
-            remedy=f"leave out {spell('unit')} for the ids; for the column, give it another name and use that",
-        )
-    return tuple(name for name in listed if name != "item")

@@ -89,12 +89,6 @@ class LazyColumns(ComputedFields):
         return iter(self.names)
 
 
-def get_rounding(fields: Mapping[str, Array], name: str, n_systems: int) -> tuple[float, ...]:
-    """Return the maximum error of each system's numbers in a field, which was read from less than float64 if any is."""
-    errors: tuple[float, ...] = getattr(fields, "rounding", {}).get(name, (0.0,))
-    return errors * n_systems if len(errors) == 1 else errors
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFields(ComputedFields):
     """Fields of items with one label each, computed from label codes on access.

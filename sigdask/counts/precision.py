@@ -100,11 +100,10 @@ def _find_decimals(numbers: Floats, kind: str) -> Floats | None:
     """Return the short decimals that finite numbers represent, or None unless all of them do."""
     if kind == "float64" and find_places(numbers) is not None:
         return numbers
-    for part in (numbers[:FIRST], numbers):  # most other columns show it at once
-        decimals, fits = _find_nearest_decimals(part, kind)
-        if not fits.all():
-            return None
-    return decimals
+    if not _find_nearest_decimals(numbers[:FIRST], kind)[1].all():  # most other columns show it at once
+        return None
+    decimals, fits = _find_nearest_decimals(numbers, kind)
+    return decimals if fits.all() else None
 
 
 def _find_nearest_decimals(numbers: Floats, kind: str) -> tuple[Floats, Bools]:
@@ -163,7 +162,6 @@ class ScoreMatrix:
         """Read the scores of one system after another; NaN marks a missing score."""
         if isinstance(scores, ScoreMatrix):
             return scores
-        lengths: dict[str, int] = {}
         values, gaps, columns = np.empty((0, len(scores)), np.int8), dict[int, Bools](), []
         for k, (system, system_scores) in enumerate(scores.items()):
             column = SystemNumbers.from_values(convert_scores(system_scores, system))
@@ -171,14 +169,12 @@ class ScoreMatrix:
             if is_gap.any():
                 gaps[k], numbers = is_gap, np.where(is_gap, 0.0, numbers)
             columns.append(replace(column, numbers=np.empty(0)))  # the matrix has the numbers
-            lengths[system] = len(numbers)
             if not k:
                 values = np.zeros((len(numbers), len(scores)), np.int8, order="F")
-            if len(numbers) == len(values):
-                kind = np.promote_types(values.dtype, _find_narrowest_type(numbers))
-                values = values.astype(kind, order="F", copy=False)
-                values[:, k] = numbers
-        check_lengths(lengths)
+            check_lengths({next(iter(scores)): len(values), system: len(numbers)})
+            kind = np.promote_types(values.dtype, _find_narrowest_type(numbers))
+            values = values.astype(kind, order="F", copy=False)
+            values[:, k] = numbers
         present = np.ones(values.shape, np.bool_, order="F")
         for k, is_gap in gaps.items():
             present[:, k] = ~is_gap

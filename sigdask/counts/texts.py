@@ -174,13 +174,6 @@ class Texts(Sequence[str]):
         """Whether no text occurs twice."""
         return not self.sorted[1].any()
 
-    def canonicalize(self) -> Texts:
-        """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in that form already."""
-        from pyarrow import compute
-
-        forms = compute.utf8_normalize(self.array, form="NFC")
-        return self if forms.equals(self.array) else Texts(forms)
-
     def iter_framed(self) -> Iterator[Any]:
         """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
         import pyarrow as pa
@@ -215,6 +208,19 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
         return columns[0]
     joined = Texts(pa.concat_arrays([column.decode().array for column in columns]))
     return joined.encode() if columns[0].is_encoded else joined
+
+
+class Codes(dict[str, int]):
+    """Codes of texts, shared by all files; a new text gets the next one."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = code = len(self)
+        return code
+
+    def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
+        """Return the codes of converted texts, given the codes of the texts."""
+        texts, (used, rows) = list(self), np.unique(codes, return_inverse=True)
+        return np.array([self[convert(texts[code])] for code in used.tolist()], np.int64)[rows]
 
 
 class ScopeNote(str):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import suggest_group_file
 from sigdask.errors import InputError, MissingColumnError, RefusedFileError
 from sigdask.formats import folders
 from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
@@ -39,7 +38,7 @@ from sigdask.formats.registry import (
     describe_reading,
     resolve_format,
 )
-from sigdask.interface import spell
+from sigdask.interface import spell, suggest_group_file
 from sigdask.io import addresses, as_path, use_options
 from sigdask.text import is_url
 

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, ClassVar
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array, Bools, get_rounding
+from sigdask.counts.fields import Array, Bools
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics.extraction import Extraction
@@ -59,7 +59,9 @@ class BoundMetric:
 
     def get_rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
         """Return, for each system, the maximum error of its numbers in a field."""
-        return get_rounding(self.own if name in self.own else counts.fields, name, counts.n_systems)
+        rounding = getattr(self.own if name in self.own else counts.fields, "rounding", {})
+        errors: tuple[float, ...] = rounding.get(name, (0.0,))
+        return errors * counts.n_systems if len(errors) == 1 else errors
 
 
 class _WithoutFields:

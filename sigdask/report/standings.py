@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Integers
 from sigdask.results.ranking import index_systems
 from sigdask.results.table import Table
+from sigdask.statistics.numbering import find_distinct
 
 GroupKey = tuple[str, str, str]
 """The names of a test set, subset ("" without) and metric."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.counts import factors
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.texts import join_columns
 from sigdask.metrics.regression import PREFIX
 from sigdask.options import Grouping
 from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
+from sigdask.statistics import numbering
 from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
 
@@ -79,7 +79,7 @@ def iter_ranked(table: Table) -> Iterator[Table]:
 
 def group_rows(table: Table) -> Iterator[Integers]:
     """Yield the row indices of each test set, subset and metric, in order of first appearance."""
-    yield from factors.group_rows(table.number_rows("test_set", "subset.column", "subset.value", "metric"))
+    yield from numbering.group_rows(table.number_rows("test_set", "subset.column", "subset.value", "metric"))
 
 
 def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
@@ -97,7 +97,7 @@ def is_ranked(table: Table) -> bool:
         return False
     names, a, b = index_systems(table)
     n_systems = int(np.count_nonzero(np.bincount(a, minlength=len(names)) + np.bincount(b, minlength=len(names))))
-    n_pairs = len(factors.find_distinct(np.minimum(a, b) * len(names) + np.maximum(a, b))[0])
+    n_pairs = len(numbering.find_distinct(np.minimum(a, b) * len(names) + np.maximum(a, b))[0])
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
 
 

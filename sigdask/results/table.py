@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.counts.texts import Texts
 from sigdask.options import Grouping
@@ -25,6 +24,7 @@ from sigdask.results.columns import (
 )
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
+from sigdask.statistics.numbering import number_rows
 
 VERDICTS = ("", "not applicable", "agrees", "disagrees")
 """Outcomes of a cross-check; empty where a row has no such check."""

@@ -28,9 +28,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.io.caches import cached_njit
+from sigdask.statistics.numbering import find_distinct_rows
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import format_count
 
@@ -63,26 +63,6 @@ def sum_lower_tails(low, total, n, n_other, out):
         out[p] = tail
     return out
 
-
-def find_distinct_pairs(k: Integers, n: Integers) -> tuple[Integers, Integers, Integers]:
-    """Return the distinct pairs (k, n), sorted by n then k, and the index of each pair among them.
-
-    Examples
-    --------
-    >>> k, n, places = find_distinct_pairs(np.array([3, 1, 3]), np.array([9, 9, 9]))
-    >>> k.tolist(), n.tolist(), places.tolist()
-    ([1, 3], [9, 9], [1, 0, 1])
-    """
-    width = int(k.max(initial=0)) + 1
-    if not len(k) or int(k.min()) < 0 or int(n.min()) < 0 or int(n.max()) > MAX_CODE // width:
-        distinct, inverse = np.unique(np.stack([n, k], axis=1), axis=0, return_inverse=True)
-        return distinct[:, 1], distinct[:, 0], inverse.reshape(-1)
-    codes, inverse = find_distinct(n * width + k)
-    return codes % width, codes // width, inverse
-
-
-MAX_CODE = 2**62
-"""Largest number that encodes a pair."""
 
 DEFAULT_CONFIDENCE = 0.99
 
@@ -122,7 +102,8 @@ def clopper_pearson(
     (0.21240642049, 0.39981467618)
     """
     k, n = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(n_extreme, n_trials))
-    few_k, few_n, inverse = find_distinct_pairs(k.ravel(), n.ravel())
+    few, inverse = find_distinct_rows(np.column_stack([k.ravel(), n.ravel()]))
+    few_k, few_n = few.T
     low, high = (limits[inverse].reshape(k.shape) for limits in compute_beta_limits(few_k, few_n, confidence))
     return low, high
 

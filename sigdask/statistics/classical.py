@@ -42,7 +42,7 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 from sigdask.statistics import bounds
-from sigdask.statistics.bounds import find_distinct_pairs
+from sigdask.statistics.numbering import find_distinct_rows
 from sigdask.text import suggest_name
 
 
@@ -206,7 +206,8 @@ def sign_test(wins: ArrayLike, losses: ArrayLike, alternative: str = "two-sided"
 
 def _binomial_cdf(k: Integers, n: Integers) -> Floats:
     """Return P(X <= k), X ~ Bin(n, 1/2): in integers for small n, else by the incomplete beta function."""
-    few_k, few_n, inverse = find_distinct_pairs(k.ravel(), n.ravel())
+    few, inverse = find_distinct_rows(np.column_stack([n.ravel(), k.ravel()]))
+    few_n, few_k = few.T
     chances = np.empty(few_n.shape)
     n_small = int(np.searchsorted(few_n, EXACT_UP_TO, "right"))
     sizes, starts, numbers = np.unique(few_n[:n_small], return_index=True, return_counts=True)

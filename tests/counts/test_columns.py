@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 from sigdask import compare, read
-from sigdask.counts import checks, factors
+from sigdask.counts import checks
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
+from sigdask.statistics import numbering
 
 LETTERS = ["a", "b", "ab", "\0", "é", "e\u0301", "日本", "\U0001f600", "zzzzzzzzz", "zzzzzzzzzz"]
 
@@ -43,9 +44,9 @@ def test_rows_are_numbered_in_order_of_first_appearance():
         columns += [draw.integers(0, 2, len(columns[0])).astype(kind) for kind in (bool, np.int8)]
         rows = [*zip(*(column.tolist() for column in columns), strict=True)]
         known = [*dict.fromkeys(rows)]
-        numbers = factors.number_rows(*columns)
+        numbers = numbering.number_rows(*columns)
         assert numbers.tolist() == [known.index(row) for row in rows]
-        groups = [own.tolist() for own in factors.group_rows(numbers)]
+        groups = [own.tolist() for own in numbering.group_rows(numbers)]
         assert groups == [[k for k, row in enumerate(rows) if row == value] for value in known]
 
 

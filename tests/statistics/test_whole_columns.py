@@ -15,10 +15,10 @@ from sigdask.statistics.bounds import (
     compute_bound,
     compute_fit_p,
     compute_p_value,
-    find_distinct_pairs,
     matches_share,
 )
 from sigdask.statistics.classical import compute_correlations, sign_test
+from sigdask.statistics.numbering import find_distinct_rows
 
 
 def compute_sign_test_p(wins: int, losses: int, alternative: str) -> Fraction:
@@ -95,11 +95,10 @@ def test_nothing_gives_nothing():
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=40))
 def test_distinct_pairs_give_back_every_row(pairs):
-    k, n = np.array(pairs, np.int64).reshape(-1, 2).T
-    few_k, few_n, positions = find_distinct_pairs(k, n)
-    assert (few_k[positions] == k).all()
-    assert (few_n[positions] == n).all()
-    assert len(few_k) == len(set(pairs))
+    rows = np.array(pairs, np.int64).reshape(-1, 2)
+    distinct, positions = find_distinct_rows(rows)
+    assert (distinct[positions] == rows).all()
+    assert distinct.tolist() == sorted(map(list, set(pairs)))
 
 
 def test_correlations_are_numpys_however_the_items_are_laid_out():

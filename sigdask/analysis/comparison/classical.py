@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import Texts
 from sigdask.metrics.base import AnyBound, BoundMetric
@@ -38,6 +37,7 @@ from sigdask.statistics.classical import (
     wilcoxon,
 )
 from sigdask.statistics.dependence import SumsOfSquares
+from sigdask.statistics.numbering import group_rows, number_rows
 
 MAX_CORRELATED_NUMBERS = 2**18
 """Maximum number of item scores held at a time."""

@@ -18,7 +18,6 @@ import numpy as np
 from sigdask.analysis.comparison.intervals import are_matched
 from sigdask.analysis.comparison.jobs import JoinedComparisons
 from sigdask.analysis.comparison.pairs import Comparisons, build_full_panels
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.forms import Ratios
 from sigdask.options import Adjust, Alternative
@@ -43,6 +42,7 @@ from sigdask.results.columns import Columns, encode
 from sigdask.results.record import NamedValues, build_named
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, compute_bound, enforce_step_down
+from sigdask.statistics.numbering import group_rows, number_rows
 
 RESAMPLES, BH_RESAMPLES, MIN_RESAMPLES = 2**14, 2**17, 2_000
 """Number of resamples; the number where p is multiplied by the size of a family; and the least number if these would

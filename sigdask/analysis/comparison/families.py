@@ -14,7 +14,6 @@ import scipy
 
 from sigdask.analysis.comparison.equal_scores import EqualScoreTest, as_sums_panel
 from sigdask.analysis.comparison.jobs import JoinedComparisons
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell, spell_in
@@ -44,6 +43,7 @@ from sigdask.statistics.bounds import (
     enforce_step_down,
     estimate_trials_to_decide,
 )
+from sigdask.statistics.numbering import group_rows, number_rows
 from sigdask.text import format_count
 
 Adjusted = tuple[Floats, Floats, Floats]

@@ -19,7 +19,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons, CountedCells, build_full_panels
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.randomization.panels import ComparedPanel
@@ -60,6 +59,7 @@ from sigdask.statistics.bounds import (
     wilson,
 )
 from sigdask.statistics.classical import compute_score_interval
+from sigdask.statistics.numbering import group_rows, number_rows
 
 DEFAULT_RESAMPLES = 10_000
 

@@ -24,7 +24,6 @@ from sigdask.analysis.comparison.pairs import (
     list_comparisons,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
@@ -52,6 +51,7 @@ from sigdask.statistics.exact import (
     binomials,
 )
 from sigdask.statistics.exact.problems import MAX_ESTIMATE
+from sigdask.statistics.numbering import group_rows, number_rows
 from sigdask.text import format_count
 
 Enumerated = tuple[Integers, AnyPanel]

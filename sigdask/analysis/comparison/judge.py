@@ -20,7 +20,6 @@ from sigdask.analysis.comparison.pairs import (
     build_full_panels,
     join_cells,
 )
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric, Metric
@@ -34,6 +33,7 @@ from sigdask.results.table import METHODS, NOT_APPLICABLE, VERDICTS, Table
 from sigdask.statistics import bounds
 from sigdask.statistics.classical import sign_test
 from sigdask.statistics.dependence import compare_runs
+from sigdask.statistics.numbering import group_rows, number_rows
 
 Failed = Callable[[str, str], object]
 """Called with a metric's name and the reason, if a metric of whole outputs gives no score."""

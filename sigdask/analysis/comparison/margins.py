@@ -21,7 +21,6 @@ from sigdask.analysis.comparison.jobs import JoinedComparisons, plan_jobs
 from sigdask.analysis.comparison.judge import judge_counts
 from sigdask.analysis.comparison.pairs import CompareSpec, Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.precision import MAX_DIGITS, ExactNumbers
 from sigdask.metrics.base import AnyBound, BoundMetric
@@ -32,6 +31,7 @@ from sigdask.randomization.slabs import Job, Tallies
 from sigdask.results.columns import Columns, Subset, encode
 from sigdask.statistics.classical import MatchedProportions
 from sigdask.statistics.lattice import ScoreScale
+from sigdask.statistics.numbering import group_rows, number_rows
 
 MAX_SKEWNESS = 0.2
 """Skewness of the units' differences over the root of their number, from which the test's size is off by two points."""

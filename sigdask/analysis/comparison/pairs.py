@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sigdask import metrics as metric_registry
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names, check_unique
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.errors import InputError
 from sigdask.interface import spell
@@ -43,6 +42,7 @@ from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.randomization.slabs import Job
 from sigdask.results.columns import Subset
 from sigdask.statistics.classical import parse_tests
+from sigdask.statistics.numbering import group_rows, number_rows
 from sigdask.text import suggest_name
 
 MIN_SLACK_RATIO = 2**10

@@ -44,7 +44,6 @@ from sigdask.analysis.comparison.pairs import (
     list_pairs,
 )
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
@@ -60,6 +59,7 @@ from sigdask.results.signature import add_families
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, choose_trials, compute_penalty
 from sigdask.statistics.dependence import compute_naive_size, find_clear
+from sigdask.statistics.numbering import group_rows, number_rows
 from sigdask.text import format_list
 
 Families = Sequence[tuple[Adjustment, Integers]]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LazyColumns
+from sigdask.counts.texts import Codes
 from sigdask.formats.parsing.treebank import read_treebank
 from sigdask.formats.parsing.trees import ScoredSystem, score_system
 from sigdask.formats.reading.alignment import build_sentence_groups, check_types

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.factors import Codes
+from sigdask.counts.texts import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.interface import spell

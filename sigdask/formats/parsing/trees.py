@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Bools
-from sigdask.counts.texts import ScopeNote
+from sigdask.counts.texts import Codes, ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.parsing.treebank import ROOT, Integers, Treebank
 from sigdask.formats.reading.alignment import build_sentence_groups, check_types

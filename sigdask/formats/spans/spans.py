@@ -30,9 +30,8 @@ import numpy as np
 import scipy
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, MatchFields, to_object_array
-from sigdask.counts.texts import ScopeNote
+from sigdask.counts.texts import Codes, ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import listings
 from sigdask.formats.reading.alignment import check_types

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import find_first_rows
 from sigdask.counts.fields import Array, LazyColumns
 from sigdask.counts.precision import ScoreMatrix
 from sigdask.counts.texts import ScopeNote, Texts, join_columns
@@ -29,6 +28,7 @@ from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import Roles, build_roles_error, name_role, resolve_roles, split_columns
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
+from sigdask.statistics.numbering import find_first_rows
 
 Integers = NDArray[np.intp]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from sigdask.counts.factors import Codes
+from sigdask.counts.texts import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import check_filled, enumerate_lines
 from sigdask.formats.reading.options import Options

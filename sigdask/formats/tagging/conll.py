@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Codes
 from sigdask.counts.fields import MatchFields
+from sigdask.counts.texts import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.options import Options, Source, list_system_names

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
-from sigdask.counts.factors import Codes
 from sigdask.counts.fields import to_object_array
+from sigdask.counts.texts import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading import json_records
 from sigdask.formats.reading.alignment import build_sentence_groups

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import Codes
 from sigdask.counts.fields import Array, LabelFields, LazyColumns
+from sigdask.counts.texts import Codes
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.files import check_filled, enumerate_lines

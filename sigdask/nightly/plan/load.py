@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from sigdask.counts.checks import canonicalize, list_group_columns
+from sigdask.counts.checks import canonicalize
 from sigdask.errors import InputError, SeveralError
 from sigdask.formats import Options
 from sigdask.interface import PLAN_KEYS, use_interface
@@ -32,7 +32,7 @@ from sigdask.nightly.plan.model import (
     TestSetKeys,
 )
 from sigdask.nightly.test_sets import TestSet
-from sigdask.options import SelectionOptions, fill_options
+from sigdask.options import SelectionOptions, fill_options, list_group_columns
 from sigdask.text import format_list, is_url, make_printable, redact, suggest_name
 
 PlanKey = tuple[str | int, ...]

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from sigdask.analysis.comparison.pairs import CountedCells
-from sigdask.counts.factors import group_rows
 from sigdask.counts.fields import Bools, Integers
 from sigdask.nightly.store import NewTallies, Store
 from sigdask.nightly.store.tallies import read_tallies
@@ -22,6 +21,7 @@ from sigdask.randomization.panels.digests import Digests, compute_pair_digests, 
 from sigdask.randomization.panels.sums import EnumeratedPairs, Panel
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import TAILS, Tally, find_round, list_round_ends, split_rounds
+from sigdask.statistics.numbering import group_rows
 
 N_TAILS = len(TAILS)
 """Tails stored for single comparisons: greater, less, two-sided."""

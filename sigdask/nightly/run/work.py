@@ -21,7 +21,6 @@ from sigdask.analysis.comparison.pairs import CountedCells, join_cells, list_lef
 from sigdask.analysis.comparison.study import Study
 from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows
 from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
@@ -38,6 +37,7 @@ from sigdask.report.page.frame import get_versions, hash_paths
 from sigdask.report.sentences import build_verdict
 from sigdask.report.standings import Standings
 from sigdask.results.table import Table
+from sigdask.statistics.numbering import group_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,6 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from sigdask.counts.factors import number_rows
 from sigdask.counts.texts import Texts, join_columns
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.database import RESULTS
@@ -27,6 +26,7 @@ from sigdask.results.columns import get_type
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
 from sigdask.results.table import Table
+from sigdask.statistics.numbering import number_rows
 
 Integers = NDArray[np.int64]
 

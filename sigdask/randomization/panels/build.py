@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import group_rows, number_pairs, number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
@@ -24,6 +23,7 @@ from sigdask.randomization.panels.digests import hash_column, hash_units
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 from sigdask.statistics.lattice import INTEGER_LATTICE, Lattice, ScoreScale, choose_lattice, compute_lost_signs
+from sigdask.statistics.numbering import group_rows, number_pairs, number_rows
 
 MAX_SUMMED = 2**62
 

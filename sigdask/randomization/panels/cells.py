@@ -12,7 +12,6 @@ import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.factors import number_rows
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
@@ -22,6 +21,7 @@ from sigdask.metrics.regression import RANK_METRICS, SET_COLUMN
 from sigdask.randomization.kernels import agreement as kernels
 from sigdask.randomization.stream import compute_stream_key, draw_swap_bits
 from sigdask.statistics.lattice import standardise
+from sigdask.statistics.numbering import number_rows
 from sigdask.text import format_list
 
 MAX_CALIBRATED = 2**21

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Array, Bools, Floats, Integers
 from sigdask.metrics.base import BoundSets
 from sigdask.randomization.kernels.sets import count_terms, transpose_blocks
@@ -27,6 +26,7 @@ from sigdask.randomization.panels.scored_sums import build_empty
 from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
 from sigdask.randomization.stream import COLUMN, Key, fill_counting_words, fill_swap_words
 from sigdask.randomization.tallies import CountingMethod
+from sigdask.statistics.numbering import group_rows, number_rows
 
 DEVIATION_TRIALS = 4096
 """Trials that estimate the deviation of a set metric, to 1.1 %."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.checks import canonicalize_column
-from sigdask.counts.factors import group_rows, number_rows
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
@@ -30,6 +29,7 @@ from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 from sigdask.statistics.exact.sums import count_reaching
 from sigdask.statistics.lattice import TIE
+from sigdask.statistics.numbering import group_rows, number_rows
 
 Pair = tuple[int, int]
 ENUMERATED_UNITS = 20

@@ -22,10 +22,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sigdask.counts.factors import find_distinct
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.errors import InputError
 from sigdask.statistics.lattice import TIE
+from sigdask.statistics.numbering import find_distinct_rows
 
 MAX_UNITS = 62
 """Maximum number of units, so that arrangements are counted in 64-bit integers."""
@@ -56,7 +56,7 @@ class Cells:
             return Cells(vectors, np.zeros(0, np.int64), np.zeros(0, np.int64))
         first = vectors[np.arange(len(vectors)), (vectors != 0).argmax(axis=1)]
         sign = np.sign(first)
-        keys, inverse = _find_distinct_rows(vectors * sign[:, None])
+        keys, inverse = find_distinct_rows(vectors * sign[:, None])
         against = np.bincount(inverse, sign < 0, len(keys)).astype(np.int64)
         return Cells(keys, np.bincount(inverse, minlength=len(keys)), against)
 
@@ -100,23 +100,6 @@ class Cells:
         for k, kind_counts in enumerate(self.arrangement_counts):
             found *= kind_counts[numbers[:, k]]
         return found
-
-
-def _find_distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
-    """Return the sorted distinct rows, and the index of each row among them, by integer keys if 64 bits suffice."""
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    widths = [int(b) - int(a) + 1 for a, b in zip(low, high, strict=True)]
-    if math.prod(widths) >= 2**62:
-        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        return distinct, inverse.ravel()
-    keys = np.zeros(len(rows), np.int64)
-    for k, width in enumerate(widths):
-        keys = keys * width + (rows[:, k] - low[k])
-    distinct, inverse = find_distinct(keys)
-    decoded = np.empty((len(distinct), len(widths)), np.int64)
-    for k in reversed(range(len(widths))):
-        distinct, decoded[:, k] = np.divmod(distinct, widths[k])
-    return decoded + low, inverse
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,15 @@
-"""Numbers of rows: the same number for equal rows, in the order of their first appearance; and codes of texts."""
+"""Numbers of rows: the same number for equal rows, in the order of their first appearance."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from sigdask.counts.fields import Integers
 
 
 def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
@@ -74,6 +75,27 @@ def find_distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Integers]:
     return distinct, indices
 
 
+def find_distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
+    """Return the sorted distinct rows, and the index of each row among them, by integer keys if 64 bits suffice.
+
+    Examples
+    --------
+    >>> distinct, indices = find_distinct_rows(np.array([[9, 3], [9, 1], [9, 3]]))
+    >>> distinct.tolist(), indices.tolist()
+    ([[9, 1], [9, 3]], [1, 0, 1])
+    """
+    low, high = rows.min(axis=0, initial=0).tolist(), rows.max(axis=0, initial=0).tolist()
+    widths = [b - a + 1 for a, b in zip(low, high, strict=True)]
+    if not len(rows) or math.prod(widths) >= 2**62:
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        return distinct, inverse.ravel()
+    keys = np.zeros(len(rows), np.int64)
+    for k, width in enumerate(widths):
+        keys = keys * width + (rows[:, k] - low[k])
+    inverse = find_distinct(keys)[1]
+    return rows[find_first_rows(inverse)], inverse
+
+
 def number_pairs(
     codes: NDArray[np.integer[Any]], pairs: Integers, value: Callable[[int, int], Hashable]
 ) -> NDArray[np.int64]:
@@ -95,16 +117,3 @@ def number_pairs(
     known: dict[Hashable, int] = {}
     numbers = [known.setdefault(value(i, j), len(known)) for i, j in pairs[first_rows].tolist()]
     return np.array(numbers, np.int64)[groups]
-
-
-class Codes(dict[str, int]):
-    """Codes of texts, shared by all files; a new text gets the next one."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = code = len(self)
-        return code
-
-    def map_codes(self, codes: NDArray[np.int64], convert: Callable[[str], str]) -> NDArray[np.int64]:
-        """Return the codes of converted texts, given the codes of the texts."""
-        texts, (used, rows) = list(self), np.unique(codes, return_inverse=True)
-        return np.array([self[convert(texts[code])] for code in used.tolist()], np.int64)[rows]
