@@ -160,28 +160,23 @@ class DamagedError(SigdaskError):
 
     Attributes
     ----------
-    faults : tuple of str
-        Descriptions of the damage: one for each row, or the database's message.
+    fault : str
+        Description of the damage, or the database's message.
     """
 
-    SHOWN = 3
-
-    def __init__(self, faults: Sequence[str], where: str = "", aside: str = "") -> None:
-        self.faults = tuple(faults)
-        n_more = len(self.faults) - self.SHOWN
-        details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
+    def __init__(self, fault: str, where: str = "", aside: str = "") -> None:
         remedy = (
             f"It is now {aside}, and a run without it counts all again"
             if aside
             else "`sigdask run` moves a damaged file aside and counts again; restore a database from a backup, or name "
             "another with --store"
         )
-        super().__init__(f"store {where}: damaged: {details}. {remedy}")
-        self.where = where
+        super().__init__(f"store {where}: damaged: {fault}. {remedy}")
+        self.fault, self.where = fault, where
 
     def with_store(self, store: str) -> DamagedError:
         """Return the same error with the name of a store, unless it names one already."""
-        return self if self.where else DamagedError(self.faults, store)
+        return self if self.where else DamagedError(self.fault, store)
 
 
 def build_extra_error(package: str, extra: str, purpose: str) -> InputError:

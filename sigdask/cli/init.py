@@ -45,15 +45,15 @@ def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> Non
     home = plan.absolute().parent
     gold, documents = (options[name] and _find_existing(options[name]) for name in ("gold", "documents"))
     targets = [_find_existing(path) for path in where or (".",)]
-    discovered = survey_files(
+    test_sets, unused = survey_files(
         targets, home, gold=gold, documents=documents, format_=options["format_"], missing=options["missing"]
     )
-    for test_set in discovered.test_sets if baseline is not None else ():
+    for test_set in test_sets if baseline is not None else ():
         if baseline not in test_set.counts.systems:
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
             raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
-    write_parts(plan, [render_draft(discovered, plan.stem, baseline)])
-    for line in describe_survey(discovered, baseline):
+    write_parts(plan, [render_draft(test_sets, plan.stem, baseline)])
+    for line in describe_survey(test_sets, unused, baseline):
         print_line(line, hang=14)
     print_line(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}")
 

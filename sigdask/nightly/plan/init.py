@@ -75,18 +75,10 @@ class DiscoveredTestSet:
         return str(self.keys["name"])
 
 
-@dataclass(frozen=True, slots=True)
-class FolderSurvey:
-    """The test sets discovered, at least one, and paths of files with no role."""
-
-    test_sets: tuple[DiscoveredTestSet, ...]
-    unused: tuple[str, ...] = ()
-
-
 def survey_files(
     targets: Sequence[Path], home: Path, *, gold: Path | None, documents: Path | None, format_: str, missing: str | None
-) -> FolderSurvey:
-    """Discover the test sets in a folder, or of given systems.
+) -> tuple[list[DiscoveredTestSet], list[str]]:
+    """Return the test sets in a folder, or of given systems, at least one; and the paths of files with no role.
 
     Parameters
     ----------
@@ -132,7 +124,7 @@ def survey_files(
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
     entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]
     unused = [path for path in entries if path.is_file() and used.isdisjoint((path.resolve(), *path.resolve().parents))]
-    return FolderSurvey(tuple(test_sets), tuple(_format_path(path, home) for path in unused))
+    return test_sets, [_format_path(path, home) for path in unused]
 
 
 def _list_entries(folder: Path) -> list[Path]:
@@ -300,22 +292,22 @@ MAX_PATHS = 4
 """Maximum number of files that are named on the terminal."""
 
 
-def render_draft(survey: FolderSurvey, name: str, baseline: str | None = None) -> str:
+def render_draft(test_sets: Sequence[DiscoveredTestSet], name: str, baseline: str | None = None) -> str:
     """Return a plan as TOML, with comments on the choices.
 
     Parameters
     ----------
-    survey : FolderSurvey
+    test_sets : sequence of DiscoveredTestSet
         The test sets.
     name : str
         Name of the plan's file without its ending.
     baseline : str, optional
         System with which the others are compared. Without one, all are compared with each other.
     """
-    first_system = _format_value(survey.test_sets[0].counts.systems[0] if baseline is None else baseline)
+    first_system = _format_value(test_sets[0].counts.systems[0] if baseline is None else baseline)
     choices = ['pairs = "all"', f"pairs = {{ baseline = {first_system} }}"]
     pairs = "{}\n# {}".format(*(choices if baseline is None else choices[::-1]))
-    sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set))
+    sets = "\n".join(line for test_set in test_sets for line in _iter_lines(test_set))
     template = resources.files(__package__).joinpath("draft.template").read_text(encoding="utf-8")
     return template.format(name=name, first=first_system, pairs=pairs, sets=sets)
 
@@ -350,9 +342,11 @@ def _format_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterator[str]:
+def describe_survey(
+    test_sets: Sequence[DiscoveredTestSet], unused: Sequence[str], baseline: str | None = None
+) -> Iterator[str]:
     """Yield lines that state the role of each file, what was guessed, and the line of the plan to change."""
-    for test_set in survey.test_sets:
+    for test_set in test_sets:
         yield f"test set {test_set.name}: {_describe_systems(test_set)}"
         for key in ("systems", "gold", "references", "documents"):
             if value := test_set.keys.get(key):
@@ -361,5 +355,5 @@ def describe_survey(survey: FolderSurvey, baseline: str | None = None) -> Iterat
         yield 'compared: all systems with each other; or write pairs = { baseline = "NAME" }'
     else:
         yield f'compared: all systems with the baseline {baseline}; with each other, write pairs = "all"'
-    if survey.unused:
-        yield f"not used: {format_list(survey.unused, MAX_PATHS)}"
+    if unused:
+        yield f"not used: {format_list(unused, MAX_PATHS)}"

@@ -398,27 +398,3 @@ class Plan:
         """Return the use of each file that other outputs must not overwrite: inputs, store, files of the gate."""
         outputs = ((key, path) for key, path in self.iter_outputs() if key[0] != "report")
         return self.list_inputs() | {path: f"what {'.'.join(key)} of the plan writes" for key, path in outputs}
-
-
-@dataclass(frozen=True, slots=True)
-class PlanEntrySize:
-    """Size of a test set.
-
-    Attributes
-    ----------
-    name, format, unit : str
-        Its name, detected format and swapped unit.
-    n_systems, n_items, n_units, n_comparisons : int
-        Numbers of systems, items, units and comparisons.
-    warnings : tuple of str
-        Warnings of the reader.
-    """
-
-    name: str
-    format: str
-    unit: str
-    n_systems: int
-    n_items: int
-    n_units: int
-    n_comparisons: int
-    warnings: tuple[str, ...]

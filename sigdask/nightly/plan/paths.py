@@ -226,8 +226,6 @@ def _build_regex(pattern: str) -> re.Pattern[str]:
 
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
-DATABASES = ("sqlite", "postgresql")
-
 _HTTP_URL = TypeAdapter(HttpUrl)
 
 
@@ -267,16 +265,15 @@ def resolve_cluster(cluster: str, folder: Path) -> str:
 
 def resolve_store(text: str, folder: Path) -> str:
     """Return the file or URL of the database."""
-    scheme, separator, rest = text.partition("://")
+    scheme, separator, _ = text.partition("://")
     if not separator:
         return str(resolve_output(text, folder))
-    if scheme.partition("+")[0] not in DATABASES:
+    if scheme.partition("+")[0] != "postgresql":
         raise InputError(
-            f"found {scheme}://…, expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE"
-            f"{suggest_name(scheme, DATABASES)}"
+            f"found {scheme}://…, expected a path or postgresql://USER@HOST/DATABASE"
+            f"{suggest_name(scheme, ['postgresql'])}"
         )
-    is_relative = scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//")
-    return str(resolve_output(rest[1:], folder)) if is_relative else text
+    return text
 
 
 def resolve_webhook(text: str, _folder: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,8 +25,31 @@ from sigdask.nightly.gate.rules import NotWorse, covers_metric
 from sigdask.nightly.gate.verdicts import check_direction
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.load import Complaint, PlanKey, attempt, build_error, check_rule_metrics
-from sigdask.nightly.plan.model import PlanEntrySize
 from sigdask.nightly.test_sets import build_study
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntrySize:
+    """Size of a test set.
+
+    Attributes
+    ----------
+    name, format, unit : str
+        Its name, detected format and swapped unit.
+    n_systems, n_items, n_units, n_comparisons : int
+        Numbers of systems, items, units and comparisons.
+    warnings : tuple of str
+        Warnings of the reader.
+    """
+
+    name: str
+    format: str
+    unit: str
+    n_systems: int
+    n_items: int
+    n_units: int
+    n_comparisons: int
+    warnings: tuple[str, ...]
 
 
 def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[PlanEntrySize]:

@@ -200,6 +200,7 @@ def find_kept_sets(plan: Plan, store: Store, states: Mapping[str, str]) -> KeptS
         return KeptSets(Table.build_empty(plan.comparison["alpha"]), {}, {})
     table = store.read(fetch_results, plan.name, run.number, plan.comparison["alpha"])
     table = table.take(np.flatnonzero(table.test_set.find(names.__contains__)))
+    names &= {*table.test_set.levels}  # a store without the results of some makes them again
     return KeptSets(table, *({name: part[name] for name in names} for part in (inputs, frames)))
 
 

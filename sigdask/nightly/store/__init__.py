@@ -188,7 +188,7 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
     Parameters
     ----------
     location : str
-        Path of a SQLite file, or a URL (sqlite:///…, postgresql://…).
+        Path of a SQLite file, or a URL (postgresql://…).
     plan : str
         Name of the plan.
     patient : callable
@@ -211,7 +211,7 @@ def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: T
                 break
             except LockedError:
                 if time.monotonic() > until:
-                    raise _build_held_error(url, plan) from None
+                    raise _build_held_error(location, plan) from None
             time.sleep(0.1)
         yield store
 
@@ -241,13 +241,13 @@ def _move_aside(database: Database, error: DamagedError) -> DamagedError:
     for ending in ("-journal", ""):
         with suppress(FileNotFoundError):
             path.with_name(f"{path.name}{ending}").rename(f"{aside}{ending}")
-    return DamagedError(error.faults, database.where, aside.name)
+    return DamagedError(error.fault, database.where, aside.name)
 
 
-def _build_held_error(url: URL, plan: str) -> HeldError:
-    what = f"store {describe_url(url)}" + ("" if url.get_backend_name() == "sqlite" else f", plan {plan!r},")
+def _build_held_error(location: str, plan: str) -> HeldError:
+    what = f"store {describe_url(parse_url(location))}" + (f", plan {plan!r}," if "://" in location else "")
     try:
-        with open_for_reading(url.render_as_string(hide_password=False)) as connection:
+        with open_for_reading(location) as connection:
             driver = json.loads(_read_driver(connection, plan))
         since = datetime.fromtimestamp(driver["since"]).astimezone()
         who = f"process {driver['pid']} on {driver['host']} since {since:%Y-%m-%d %H:%M:%S}"

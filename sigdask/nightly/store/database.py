@@ -32,7 +32,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.text import HIDDEN, format_list, redact
 
-VERSION = 10
+VERSION = 11
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
 TABLES = sa.MetaData()
@@ -85,7 +85,7 @@ def check_tables(connection: Connection, where: str) -> bool:
     if objects.get("meta") == meta:
         version = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar_one_or_none()
         if version is None:
-            raise DamagedError(["meta: it states no version"])
+            raise DamagedError("meta: it states no version")
         if version != str(VERSION):
             raise InputError(
                 f"store {where}: found schema version {version[:20]}, expected {VERSION}",
@@ -113,7 +113,7 @@ def _check_pages(connection: Connection) -> None:
     if url.get_backend_name() == "sqlite" and path.exists() and path.stat().st_size <= MAX_CHECKED_BYTES:
         words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
         if words != "ok":
-            raise DamagedError([f"the file: {' '.join(words.split())}"])
+            raise DamagedError(f"the file: {' '.join(words.split())}")
 
 
 def create_tables(connection: Connection) -> None:
@@ -218,15 +218,13 @@ def parse_url(text: str) -> URL:
         url = make_url(text)
     except (sa.exc.ArgumentError, ValueError):
         shown = f"{text.partition('://')[0]}://{HIDDEN}"  # the end of the password is ambiguous
-        raise InputError(f"store {shown}: not a URL; expected a path, sqlite:///PATH or postgresql://…") from None
+        raise InputError(f"store {shown}: not a URL; expected a path or postgresql://…") from None
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() not in {"sqlite", "postgresql"}:
+    if url.get_backend_name() != "postgresql":
         raise InputError(
-            f"store {describe_url(url)}: {url.drivername!r} is not supported; expected sqlite or postgresql"
+            f"store {describe_url(url)}: {url.drivername!r} is not supported; expected a path or postgresql://…"
         )
-    if url.get_backend_name() == "sqlite" and not url.database:
-        raise InputError(f"store {redact(text)!r}: no file is named; expected sqlite:///PATH")
     if "@" in (url.host or ""):
         raise InputError(
             f"store {describe_url(url)}: the password holds @", remedy="write it as %40, or keep it in ~/.pgpass"
@@ -291,7 +289,7 @@ def check_files(path: Path) -> None:
     sigdask's own names none (SQLite's file format, "The rollback journal"). The store itself is not opened here, which
     would release this process's locks on it.
     """
-    path = path.resolve()  # SQLite looks for the journal beside the file that a link names
+    path = Path(os.path.realpath(path))  # SQLite looks for the journal beside the file that a link names
     try:
         if not path.parent.is_dir():
             raise InputError(f"store {path}: its folder does not exist")
@@ -331,7 +329,7 @@ def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None
     except sa.exc.DBAPIError as error:
         raise _convert_error(where, error, secrets) from None
     except (sa.exc.NoSuchColumnError, UnicodeDecodeError) as error:
-        raise DamagedError([_get_first_line(error)], where) from None
+        raise DamagedError(_get_first_line(error), where) from None
     except sa.exc.TimeoutError:
         raise StoreError(f"store {where}: the database does not answer", lost=True) from None
     except sa.exc.SQLAlchemyError as error:
@@ -384,7 +382,7 @@ def _convert_error(where: str, error: sa.exc.DBAPIError, secrets: Collection[str
         remedy = next((text for start, text in POSTGRESQL_REMEDIES.items() if state.startswith(start)), None)
         is_lost, is_damage = error.connection_invalidated or remedy == UNREACHABLE, state.startswith(DAMAGE_STATES)
     if remedy is None:
-        return DamagedError([words], where) if is_damage else StoreError(f"store {where}: {words}")
+        return DamagedError(words, where) if is_damage else StoreError(f"store {where}: {words}")
     return StoreError(
         f"store {where}: {remedy}, then run again: all committed counts are intact ({words})", lost=is_lost
     )
@@ -460,7 +458,7 @@ def _lock(store: str, descriptor: int) -> None:
 
 
 def _get_lock_path(store: str | None) -> Path:
-    path = Path(store or "").resolve()
+    path = Path(os.path.realpath(store or ""))
     return path.with_name(f"{path.name}-lock")
 
 

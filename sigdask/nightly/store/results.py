@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,15 +85,18 @@ def _save_state(
     is_outgrown = n_stored + len(added) > 2 * len(current) or connection.execute(query).scalar_one() > MAX_CHAIN
     if len(added) == len(places) or is_outgrown:
         base, places, added = number, np.arange(len(current)), np.arange(len(current))
-    steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number)
+    steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number, base)
     rows = _seal_table(current.take(added), number)
     connection.execute(sa.insert(RESULTS).values(run=number, plan=plan, base=base, places=steps, rows=rows))
 
 
 def _find_base(connection: Connection, plan: str, number: int) -> int:
     """Return the base of the results that held after a run, 0 if there are none."""
-    query = sa.select(RESULTS.c.base).where(RESULTS.c.plan == plan, RESULTS.c.run <= number)
-    return int(connection.execute(query.order_by(RESULTS.c.run.desc()).limit(1)).scalar_one_or_none() or 0)
+    query = sa.select(RESULTS.c.run, RESULTS.c.base).where(RESULTS.c.plan == plan, RESULTS.c.run <= number)
+    run, base = connection.execute(query.order_by(RESULTS.c.run.desc()).limit(1)).one_or_none() or (0, 0)
+    if type(base) is not int or base > run:
+        raise DamagedError(f"results {run}: the base {base!r} that it has not")
+    return base
 
 
 def _read_states(connection: Connection, plan: str, first: int, last: int) -> States:
@@ -105,19 +109,19 @@ def _read_states(connection: Connection, plan: str, first: int, last: int) -> St
         budget += MAX_RATIO * len(row.rows) - table.data.nbytes
         starts[row.run], n_rows = n_rows, n_rows + len(table)
         tables.append(table)
-        place = partial(_unseal_places, row.places, row.run, starts.get(row.base, n_rows), n_rows)
+        place = partial(_unseal_places, row, starts.get(row.base, n_rows), n_rows)
         if row.run <= first:
             states.clear()
         states.append((row.run, place))
     return Table.join(tables), states
 
 
-def _unseal_places(sealed: bytes, number: int, start: int, n_rows: int) -> Integers:
+def _unseal_places(row: sa.Row[Any], start: int, n_rows: int) -> Integers:
     """Return the places of a run's results in rows that begin with those of its base, at `start`."""
-    steps = np.frombuffer(unseal(sealed, "places", number, spare=2**26, ratio=MAX_RATIO), "<i4")
+    steps = np.frombuffer(unseal(row.places, "places", row.run, row.base, spare=2**26, ratio=MAX_RATIO), "<i4")
     places = start + np.cumsum(steps, dtype=np.int64)
     if len(places) and not 0 <= places.min() <= places.max() < n_rows:
-        raise DamagedError([f"results {number}: places that it has not"])
+        raise DamagedError(f"results {row.run}: places that it has not")
     return places
 
 
@@ -140,7 +144,7 @@ def _unseal_table(sealed: bytes, number: int, budget: int) -> Table:
         ):
             raise ValueError("a column of another type")
     except UNREADABLE as error:
-        raise DamagedError([f"results {number} ({' '.join(str(error).split())[:200]})"]) from None
+        raise DamagedError(f"results {number} ({' '.join(str(error).split())[:200]})") from None
     return Table(data, np.nan)
 
 

@@ -11,12 +11,12 @@ import os
 import socket
 import time
 import zlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any
 
 import pyarrow as pa
 import sqlalchemy as sa
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, StrictInt, TypeAdapter, ValidationError
 from pydantic_core import from_json
 from sqlalchemy import Connection, Row
 
@@ -65,17 +65,17 @@ def unseal(sealed: bytes, *key: Any, spare: int, ratio: int) -> bytes:
         It differs from what was stored, or unpacks to more.
     """
     name = " ".join(map(str, key))
-    packed = bytes(sealed)[:-CHECKSUM_BYTES]
+    packed = sealed[:-CHECKSUM_BYTES] if isinstance(sealed, bytes) else b""
     if packed + compute_checksum(packed, *key) != sealed:
-        raise DamagedError([f"{name}: its checksum differs"])
+        raise DamagedError(f"{name}: its checksum differs")
     limit = spare + ratio * len(packed)
     try:
         with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
             content = bytes(stream.read(limit + 1))
     except UNREADABLE as error:
-        raise DamagedError([f"{name} ({error})"]) from None
+        raise DamagedError(f"{name} ({error})") from None
     if len(content) > limit:
-        raise DamagedError([f"{name}: it unpacks to more than {limit:,} bytes"])
+        raise DamagedError(f"{name}: it unpacks to more than {limit:,} bytes")
     return content
 
 
@@ -90,7 +90,7 @@ def unseal_json(sealed: bytes, *key: Any) -> Any:
     try:
         return from_json(content)  # which refuses deep nesting
     except ValueError as error:
-        raise DamagedError([f"{' '.join(map(str, key))} ({error})"]) from None
+        raise DamagedError(f"{' '.join(map(str, key))} ({error})") from None
 
 
 Count = Annotated[int, Field(ge=0)]
@@ -98,15 +98,70 @@ Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
 
 
-OBJECTS = ("versions", "settings", "inputs", "second_looks", "frames", "states", "verdict")
-"""Details of a run that are objects."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A comparison that a rule of the gate judged."""
+
+    key: tuple[str, str | None, str, str, str]
+    system: str
+    baseline: str
+    text: str
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRecord:
+    """The verdict of a rule."""
+
+    name: str
+    passed: bool
+    level: float
+    alarms: str
+    notes: list[str]
+    n_failed: Count
+    n_passed: Count
+    n_contested: Count
+    n_blind: Count
+    n_gone: Count
+    n_doubtful: Count
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class GateRecord:
+    """The verdict of a gate."""
+
+    passed: bool
+    rules: list[RuleRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a run."""
+
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    seed: StrictInt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """Details of a run, as far as commands use them."""
+
+    settings: Settings
+    versions: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    second_looks: dict[str, Count] = field(default_factory=dict)
+    frames: dict[str, dict[str, Any]] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    changed: Count = 0
+    verdict: GateRecord | None = None
+
+
+_DETAILS = TypeAdapter(Details)
 
 
 def _check_details(details: dict[str, Any]) -> dict[str, Any]:
-    settings = details.get("settings") or {"alpha": 0.5, "seed": 0}
-    are_objects = all(isinstance(details.get(name) or {}, dict) for name in OBJECTS)
-    if not (are_objects and 0 < settings["alpha"] < 1 and type(settings["seed"]) is int):
-        raise ValueError("details that no run has")
+    _DETAILS.validate_python(details)
     return details
 
 
@@ -156,7 +211,8 @@ class PlanRun:
     @property
     def n_changed(self) -> int:
         """Number of results that are new, changed or gone."""
-        return int(self.details.get("changed", 0))
+        changed: int = self.details.get("changed", 0)
+        return changed
 
     @property
     def has_results(self) -> bool:
@@ -248,7 +304,7 @@ def _read_run(row: Row[Any]) -> PlanRun:
     try:
         run = _RUN.validate_python({**record, **dict(zip(CHANGING, values, strict=True))})
     except (ValidationError, ValueError, TypeError, KeyError) as error:
-        raise DamagedError([f"runs {row.id}: {' '.join(str(error).split())[:200]}"]) from None
+        raise DamagedError(f"runs {row.id}: {' '.join(str(error).split())[:200]}") from None
     return replace(run, number=row.id, plan=row.plan)
 
 

@@ -89,7 +89,7 @@ def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
     try:
         return Results.from_document(table, frame)
     except UNREADABLE as error:
-        raise DamagedError([f"runs: results of a test set ({error})"]) from None
+        raise DamagedError(f"runs: results of a test set ({error})") from None
 
 
 def read_status(store: str, plan: str | None = None) -> PlanRun:
@@ -120,8 +120,6 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
             numbers = [str(plan_run.number) for plan_run in runs.list_runs(connection, name)]
             first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))
             raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
-        if "settings" not in run.details:
-            raise DamagedError([f"runs {run.number}: it has no settings"])
         alpha = float(run.details["settings"]["alpha"])
         table = results.fetch_results(connection, name, run.number, alpha)
         previous = runs.find_previous_run(connection, run)

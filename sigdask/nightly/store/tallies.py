@@ -129,7 +129,7 @@ def read_tallies(
         query = sa.select(TALLIES).where(TALLIES.c.digest.in_(digests[first : first + AT_ONCE]))
         for digest, run, n_trials, counts in connection.execute(query):
             if type(n_trials) is not int or not 0 < n_trials <= MAX_TRIALS or not isinstance(counts, bytes):
-                raise DamagedError([f"tallies: comparison {digest.hex()}, run {run}: not what sigdask writes"])
+                raise DamagedError(f"tallies: comparison {digest.hex()}, run {run}: not what sigdask writes")
             number = numbers[digest]
             groups[run, n_trials, int(sizes[number])][number] = counts
     starts, n_all = np.cumsum(sizes) - sizes, int(sizes.sum())
@@ -157,12 +157,12 @@ def _decode(digests: Sequence[bytes], run: int, n_trials: int, size: int, conten
     for digest, content in zip(digests, contents, strict=True):
         checksum = compute_checksum(content[:-CHECKSUM_BYTES], digest, run, n_trials)
         if content[-CHECKSUM_BYTES:] != checksum:
-            raise DamagedError([f"tallies: comparison {digest.hex()}, run {run}: its checksum differs"])
+            raise DamagedError(f"tallies: comparison {digest.hex()}, run {run}: its checksum differs")
     lengths = np.diff(list_round_ends(n_trials), prepend=0)
     row = np.dtype([("counts", _get_type(n_trials), (len(lengths), size)), ("checksum", "<u4")])
     if {len(content) for content in contents} != {row.itemsize}:
-        raise DamagedError([f"tallies: run {run}: rows that are not of {row.itemsize} bytes"])
+        raise DamagedError(f"tallies: run {run}: rows that are not of {row.itemsize} bytes")
     counts = np.frombuffer(b"".join(contents), row)["counts"].swapaxes(0, 1).astype(np.int64)
     if (counts > lengths[:, None, None]).any():
-        raise DamagedError([f"tallies: run {run}: more exceedances than trials"])
+        raise DamagedError(f"tallies: run {run}: more exceedances than trials")
     return counts

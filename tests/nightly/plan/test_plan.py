@@ -94,8 +94,6 @@ def test_systems_are_tables_lists_and_patterns(folder, systems, names):
     ("store", "url"),
     [
         ("night.db", "{folder}/night.db"),
-        ("sqlite:///night.db", "{folder}/night.db"),
-        ("sqlite:////tmp/night.db", "sqlite:////tmp/night.db"),
         ("postgresql+psycopg://u:p@host/db", "postgresql+psycopg://u:p@host/db"),
     ],
 )

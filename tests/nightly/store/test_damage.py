@@ -13,7 +13,7 @@ import pytest
 from command import call_sigdask
 from nights import read_tallies, write_plan
 
-from sigdask.nightly.store.runs import seal
+from sigdask.nightly.store.runs import seal, seal_json, unseal_json
 
 PAGE = 4096
 READERS = ("history", "status", "report")
@@ -95,16 +95,29 @@ def forge(table, column, key, make):
 
     def damage(store):
         with closing(sqlite3.connect(store)) as connection:
-            for [run] in connection.execute(f"SELECT {'id' if table == 'runs' else 'run'} FROM {table}").fetchall():
-                name = "id" if table == "runs" else "run"
-                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {name} = ?", (make(key, run), run))
+            name = "id" if table == "runs" else "run"
+            place = f"{name}, base" if column == "places" else name
+            for run, *base in connection.execute(f"SELECT {place} FROM {table}").fetchall():
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {name} = ?", (make(key, run, *base), run))
             connection.commit()
 
     return damage
 
 
 def seal_bytes(content):
-    return lambda key, run: seal(content, key, run)
+    return lambda *key: seal(content, *key)
+
+
+def change_details(**changes):
+    def damage(store):
+        with closing(sqlite3.connect(store)) as connection:
+            for run, record in connection.execute("SELECT id, record FROM runs").fetchall():
+                values = unseal_json(record, "runs", run)
+                sealed = seal_json({**values, "details": {**values["details"], **changes}}, "runs", run)
+                connection.execute("UPDATE runs SET record = ? WHERE id = ?", (sealed, run))
+            connection.commit()
+
+    return damage
 
 
 def pack_forged_columns(*_):
@@ -142,6 +155,10 @@ KINDS = {
     "results of another run": change("UPDATE results SET rows = (SELECT rows FROM results LIMIT 1)"),
     "other places": change("UPDATE results SET places = substr(places, 2)"),
     "no base": change("UPDATE results SET base = base + 1"),
+    "a base that is no number": change("UPDATE results SET base = 'x'"),
+    "a text instead of details": change("UPDATE runs SET record = 'x'"),
+    "no results": change("DELETE FROM results"),
+    "a link to itself": replace_by(lambda store: store.symlink_to(store.name)),
     "a bomb of rows": forge("results", "rows", "results", seal_bytes(BOMB)),
     "a bomb of places": forge("results", "places", "places", seal_bytes(BOMB)),
     "a bomb of details": forge("runs", "record", "runs", seal_bytes(BOMB)),
@@ -149,6 +166,8 @@ KINDS = {
     "places without rows": forge("results", "places", "places", seal_bytes(struct.pack("<i", 2**30))),
     "details in depth": forge("runs", "record", "runs", seal_bytes(b'{"details": ' + b"[" * 10**5)),
     "details of another kind": forge("runs", "record", "runs", seal_bytes(b'{"details": 7}')),
+    "a number of changes that is none": change_details(changed="x"),
+    "a verdict without rules": change_details(verdict={"passed": True}),
     "another driver": change("UPDATE meta SET value = '[' WHERE name = 'driver'"),
     "a text that is no UTF-8": change("UPDATE runs SET plan = CAST(x'6eff' AS TEXT) WHERE id = 1"),
 }

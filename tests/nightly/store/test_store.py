@@ -260,7 +260,7 @@ def compare_results(earlier, later):
     ("name", "found"),
     [
         ("mysql://h/x", "'mysql' is not supported"),
-        ("sqlite://", "no file is named"),
+        ("sqlite:///x", "'sqlite' is not supported; expected a path"),
         ("nowhere/x.sqlite", "its folder does not exist"),
         ("postgresql+psycopg://u:secret@127.0.0.1:1/x", "cannot be reached"),
         ("://", "not a URL"),
