@@ -56,7 +56,7 @@ def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
     order = np.random.default_rng(0).permutation(60)
     shuffled = Candidates(
         candidates.gold[order].tolist(),
-        {m: s[order] for m, s in zip(candidates.measures, candidates.scores, strict=True)},
+        {measure: scores[order] for measure, scores in candidates.scores.items()},
         ids=candidates.ids[order].tolist(),
     )
     options = {"n": [5, 20], "trials": 500, "cluster": "none"}
@@ -65,7 +65,7 @@ def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
 
 def test_a_measure_and_its_twin_have_p_of_one():
     base = draw_candidates(n=40, n_measures=1, seed=8)
-    scores = base.scores[0].round(-1)
+    [scores] = (column.round(-1) for column in base.scores.values())
     twins = Candidates(base.gold.tolist(), {"a": scores, "b": scores * 2})
     results = rankings(twins, n=[5, 20], trials=200, cluster="none")
     for row in results.differences:
