@@ -169,7 +169,7 @@ class Texts(Sequence[str]):
         from pyarrow import compute
 
         if self.is_encoded and not isinstance(other, Texts):
-            return np.asarray(self.levels.equals(other)[self.codes])
+            return self.find(other.__eq__)
         value = other.array if isinstance(other, Texts) else Texts.from_values([other]).array[0]
         return np.from_dlpack(compute.equal(self.array, value).cast(pa.uint8())).astype(np.bool_)
 
