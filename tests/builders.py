@@ -6,7 +6,7 @@ from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.results.columns import get_result_schema
+from sigdask.results.columns import load_schema
 from sigdask.results.fields import build_table
 from sigdask.results.record import DERIVED, Result, list_dicts
 from sigdask.text import to_plain
@@ -35,7 +35,7 @@ def results_to_table(results, alpha):
 
 def build_result(**members):
     """Build a result with some members; the others are None, or empty if they are lists."""
-    kinds = get_result_schema()["properties"].items()
+    kinds = load_schema()["$defs"]["result"]["properties"].items()
     others = {name: () if kind.get("type") == "array" else None for name, kind in kinds if name not in DERIVED}
     return Result(**others | {"notes": ()} | members)
 

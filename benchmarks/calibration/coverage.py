@@ -76,7 +76,7 @@ def measure_coverage(draw: Callable[[Rng, int], DrawnSets], rng: Rng, n_sets: in
     if form is MEAN:
         inverted = compare_pairs(counts, interval="inversion", **options).table
         covered["inversion"] = is_held(inverted["interval.low"], inverted["interval.high"])
-    is_noted = np.any([rows for _, rows in iter_shortfalls(table)], axis=0)
+    is_noted = np.any([rows for *_, rows in iter_shortfalls(table)], axis=0)
     covered["by default, where nothing is noted"] = is_held(low, high, rows=differ & ~is_noted)
     return {name: Outcome(is_covered, MIN_COVERAGE, "at least") for name, is_covered in covered.items()}
 

@@ -25,7 +25,7 @@ from sigdask.options import ReadingOptions, SelectionOptions, fill_options, list
 from sigdask.report.files import FORMAT_BY_ENDING, write_units
 from sigdask.report.presentable import Results, list_result_texts
 from sigdask.report.screen import render, select_warnings
-from sigdask.results.record import CHANGES_VERDICTS
+from sigdask.report.sentences import CHANGES_VERDICTS
 from sigdask.statistics import classical
 from sigdask.text import format_count
 

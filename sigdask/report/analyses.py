@@ -49,7 +49,7 @@ from sigdask.report import html, latex, markdown
 from sigdask.report.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, build_p_columns, format_p_cell
 from sigdask.report.document import Block, Cells, Column, DocumentTable, build_columns
 from sigdask.report.files import Texts
-from sigdask.report.presentable import MAX_ROWS, Results, convert_results, list_paper_texts
+from sigdask.report.presentable import Results, convert_results, list_paper_texts
 from sigdask.report.screen import list_alarms
 from sigdask.report.sentences import ADJUSTMENTS
 from sigdask.report.text import render_blocks
@@ -74,7 +74,7 @@ class PaperTables:
         return render_analysis(cast("Analysis", self))
 
     def _repr_html_(self) -> str:
-        return html.render_html(self.paper_tables()[0].shorten(MAX_ROWS))
+        return html.render_html(self.paper_tables()[0].shorten(MAX_SHOWN))
 
     def to_markdown(self) -> str:
         """Return the tables as Markdown."""

@@ -20,6 +20,7 @@ from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.document import Column, DocumentTable, Section, build_columns
 from sigdask.report.sentences import (
     ADJUSTMENTS,
+    CHANGES_VERDICTS,
     MAX_PLAIN,
     describe_contradiction,
     describe_method,
@@ -36,15 +37,8 @@ from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_results
-from sigdask.results.ranking import (
-    SystemRanking,
-    build_ranking,
-    collect_scores,
-    group_rows,
-    is_agreement,
-    is_ranked,
-)
-from sigdask.results.record import CHANGES_VERDICTS, NamedValues, Result
+from sigdask.results.ranking import SystemRanking, build_ranking, collect_scores, group_rows, is_agreement, is_ranked
+from sigdask.results.record import NamedValues, Result
 from sigdask.results.table import Table
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_p, format_score, format_signed
@@ -89,13 +83,6 @@ GROUPINGS = {
         "groups", "systems that share a letter are not significantly different",
         lambda r: ("" if all(len(letter) == 1 for letter in r.letters) else " ").join(r.letters),
     ),
-    "clusters": Grouping(
-        "cluster", "systems have the number of their cluster; the ranks of different clusters do not overlap",
-        lambda r: str(r.cluster),
-    ),
-    "tied": Grouping(
-        "tied with best", "= not significantly different from the best", lambda r: "=" if r.tied_with_best else ""
-    ),
     "ranks": Grouping(
         "possible ranks",
         "possible ranks are below all significantly better systems and above all significantly worse ones; = not "
@@ -103,7 +90,7 @@ GROUPINGS = {
         lambda r: "–".join(dict.fromkeys((str(r.rank_low), str(r.rank_high)))) + "=" * r.tied_with_best,
     ),
 }  # fmt: skip
-"""Marks of rankings, by the option `grouping`."""
+"""Marks of rankings: ranges of ranks where there are too many letters."""
 
 
 # Numbers of a metric
@@ -500,9 +487,7 @@ def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) ->
 
 
 def format_groups(ranking: SystemRanking) -> list[str]:
-    """Return the mark of each system; of metrics, the number of its cluster."""
-    if ranking.grouping == "clusters" and ranking.clusters:
-        return [*map(str, ranking.clusters)]
+    """Return the mark of each system."""
     return [*map(GROUPINGS[ranking.grouping].mark, ranking.systems)]
 
 

@@ -1,17 +1,18 @@
-"""Tables of documents as HTML for notebooks; every name is escaped."""
+"""Documents as HTML for notebooks; every name is escaped."""
 
 from __future__ import annotations
 
 from html import escape
 
-from sigdask.report.document import Column, DocumentTable
+from sigdask.report.document import Block, Column
 from sigdask.text import make_printable
 
 
-def render_html(table: DocumentTable) -> str:
-    """Return a table as HTML."""
-    parts = [f"<p><strong>{_escape(table.title)}</strong></p>"]
-    parts += [f"<p>warning: {_escape(text)}</p>" for text in table.warnings]
+def render_html(table: Block) -> str:
+    """Return a table, or a paragraph of lines, as HTML."""
+    if isinstance(table, str):
+        return "".join(f"<p>{_escape(line)}</p>" for line in table.splitlines())
+    parts = [f"<p><strong>{_escape(table.title)}</strong></p>"] if table.title else []
     for section in table.sections:
         parts += [f"<p><em>{_escape(section.heading)}</em></p>"] if section.heading else []
         heads = "".join(f'<th scope="col"{_align(c)}>{_escape(c.header)}</th>' for c in section.columns)

@@ -12,12 +12,11 @@ import numpy as np
 
 from sigdask.errors import InputError
 from sigdask.report import html, latex, markdown
-from sigdask.report.comparisons import build_paper_tables, get_default_layout
+from sigdask.report.comparisons import build_paper_tables
 from sigdask.report.document import DocumentTable
 from sigdask.report.files import Texts, find_format, list_table_texts, write_parts
 from sigdask.report.methods import Methods, describe_results
-from sigdask.report.screen import render_with_warnings, select_warnings
-from sigdask.report.sentences import build_verdict
+from sigdask.report.screen import iter_blocks, iter_other_warnings, render_with_warnings
 from sigdask.results.comparisons import ComparisonResults
 
 if TYPE_CHECKING:
@@ -29,30 +28,9 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 
-MAX_ROWS = 10
-"""Number of rows that notebooks and rich show."""
-
-
 def convert_results(plain: Any, kind: type[Kind]) -> Kind:
     """Return plain results as an object of the class that can display them."""
     return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
-
-
-def build_summary_table(results: ComparisonResults) -> DocumentTable:
-    """Return a short table for notebooks and rich: the answer, warnings, the first rows, and the test below."""
-    verdict = build_verdict(results)
-    title = " ".join((*verdict.scope, *verdict.sentences))
-    if not len(results):
-        return DocumentTable(title, ())
-    n_left, layout = len(results) - MAX_ROWS, get_default_layout(results.table)
-    if is_cut := layout == "pairs" and n_left > 0:
-        results = replace(results, table=results.table.take(slice(MAX_ROWS)))
-    table = build_paper_tables(results, layout, percent=False)[0]
-    below = (*table.note, *([] if verdict.is_checked else [f"Checks: {verdict.checks}."]))
-    short = table.shorten(MAX_ROWS)
-    more = (f"{n_left:,} more comparisons are not shown.",) if is_cut else short.note
-    warnings = tuple(note.text for note in select_warnings(results))
-    return replace(short, title=title, note=(*more, *below), warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -91,10 +69,8 @@ class Results(ComparisonResults):
     """
 
     def _repr_html_(self) -> str:
-        return html.render_html(build_summary_table(self))
-
-    def _repr_markdown_(self) -> str:
-        return "".join(markdown.iter_parts([build_summary_table(self)]))
+        blocks = chain(iter_other_warnings(self), iter_blocks(self, everything=False, verbose=False))
+        return "".join(map(html.render_html, blocks))
 
     def __str__(self) -> str:
         return render_with_warnings(self)

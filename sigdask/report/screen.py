@@ -21,6 +21,7 @@ from sigdask.report.comparisons import (
 )
 from sigdask.report.document import Block, Column, DocumentTable
 from sigdask.report.sentences import (
+    CHANGES_VERDICTS,
     MAX_NAMED,
     Verdict,
     build_verdict,
@@ -40,7 +41,7 @@ from sigdask.report.standings import SOME, GroupKey, Standings, get_group_key
 from sigdask.report.text import render_blocks, render_table
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
-from sigdask.results.record import CHANGES_VERDICTS, Note, Result, remove_kind
+from sigdask.results.record import Note, Result
 from sigdask.results.table import CONTESTED, Table, list_scorers
 from sigdask.statistics.bounds import EQUAL_SCORES, Check
 from sigdask.statistics.classical import compute_inflation
@@ -190,7 +191,7 @@ def describe_check(check: Check) -> str:
 
 def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> list[Note]:
     """Return the notes on all results that are warnings, or all notes if details are requested."""
-    notes = remove_kind(results.notes, "scope")  # which comes before the answer
+    notes = (note for note in results.notes if note.kind != "scope")  # which comes before the answer
     return [note for note in notes if verbose or _is_warning(note)]
 
 
@@ -318,7 +319,7 @@ def iter_shared_notes(sets: Mapping[str, ComparisonResults]) -> Iterator[Note]:
     """Yield each distinct note once. If it does not apply to all test sets, it names those to which it applies."""
     names_by_note: dict[tuple[str, str], list[str]] = {}
     for name, results in sets.items():
-        for note in remove_kind(results.notes, "scope"):
+        for note in (note for note in results.notes if note.kind != "scope"):
             names_by_note.setdefault((note.kind, note.text), []).append(name)
     for (kind, text), names in names_by_note.items():
         is_named = len(names) == len(sets) or text.startswith(f"{names[0]}: ")

@@ -98,6 +98,12 @@ ALTERNATIVES = {
     "less": Words("one-sided, A < B", "one-sided (the first system scores lower)"),
 }
 
+CHANGES_VERDICTS: frozenset[str] = frozenset(
+    {"upper-bound", "zero-division", "not-reached", "undecided", "few-trials", "few-units",
+     "family-undecided", "caveat", "dependence", "permutation"}
+)  # fmt: skip
+"""Kinds of notes that could change a verdict."""
+
 MAX_LISTED_GROUPS = 6
 """Maximum number of groups (metrics, subsets, test sets) described one by one. Further groups are counted."""
 

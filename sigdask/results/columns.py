@@ -137,12 +137,7 @@ def resolve(schema: Schema) -> tuple[Schema, str, bool]:
     return schema, kinds[0], is_nullable or "null" in kinds
 
 
-def get_result_schema() -> Schema:
-    """Return the schema of one result."""
-    schema: Schema = load_schema()["$defs"]["result"]
-    return schema
-
-
+@cache
 def get_type(path: str) -> str:
     """Return the JSON type of a column, empty if there is no such column."""
     group, _, rest = path.partition(".")
@@ -153,13 +148,13 @@ def get_type(path: str) -> str:
 def _list_types() -> dict[str, str]:
     internal = json.loads(files("sigdask.results").joinpath("internal.json").read_text("utf-8"))
     kinds = {path: column["type"] for path, column in internal.items()}
-    return kinds | {path: kind for path, kind, _ in _iter_leaves("", get_result_schema())}
+    return kinds | {path: kind for path, kind, _ in _iter_leaves("", load_schema()["$defs"]["result"])}
 
 
 @cache
 def get_frame_columns() -> dict[str, str]:
     """Return the names of the columns of data frames, with the paths of their values; `*` stands for a test's name."""
-    return {name: path for path, _, name in _iter_leaves("", get_result_schema()) if name}
+    return {name: path for path, _, name in _iter_leaves("", load_schema()["$defs"]["result"]) if name}
 
 
 def _iter_leaves(path: str, schema: Schema) -> Iterator[tuple[str, str, str]]:

@@ -16,15 +16,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.results.export import UNIT_SCHEMA, build_frame_from_data
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
-from sigdask.results.record import (
-    NamedValues,
-    Note,
-    Result,
-    build_named,
-    list_dicts,
-    list_texts,
-    read_note,
-)
+from sigdask.results.record import NamedValues, Note, Result, build_named, list_dicts, read_note
 from sigdask.results.table import Table
 from sigdask.text import format_list, iter_array, iter_json, suggest_name, to_plain
 
@@ -131,15 +123,12 @@ class ComparisonResults(Sequence[Result]):
         """Return the comparison of two systems with the metric, test set or subset as further names."""
         self._check_systems(a, b)
         results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
-        labels = [{r.metric: 1, r.test_set: 1, r.subset["value"] if r.subset else "": 1} for r in results]
-        chosen = [result for result, words in zip(results, labels, strict=True) if {*others} <= {*words}]
+        names = [{r.metric, r.test_set, r.subset["value"] if r.subset else ""} for r in results]
+        chosen = [result for result, own in zip(results, names, strict=True) if {*others} <= own]
         if len(chosen) == 1:
             return chosen[0]
-        known = format_list([*dict.fromkeys(repr(word) for words in labels for word in words if word)], 20)
-        raise InputError(
-            f"results[{', '.join(map(repr, (a, b, *others)))}]: {len(chosen)} comparisons"
-            + (f"; add one of {known}" if known else "")
-        )
+        known = format_list(sorted(map(repr, set().union(*names) - {""})), 20)
+        raise InputError(f"results[{a!r}, {b!r}, …]: {len(chosen)} comparisons; add one of {known or 'none'}")
 
     def __len__(self) -> int:
         return len(self.table)
@@ -156,7 +145,7 @@ class ComparisonResults(Sequence[Result]):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The texts of the notes on all results."""
-        return list_texts(self.notes)
+        return tuple(note.text for note in self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of `to_json` as a dictionary of plain Python values."""

@@ -9,7 +9,6 @@ import gc
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,21 +32,15 @@ from sigdask.results.columns import (
     flatten,
     format_deciding,
     get_frame_columns,
-    get_result_schema,
     get_type,
     join_path,
+    load_schema,
     resolve,
 )
 from sigdask.results.record import Note, Result, list_dicts, read_note
 from sigdask.results.signature import Signature, format_signatures
-from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Table, to_arrow
-from sigdask.statistics.bounds import (
-    EQUAL_SCORES,
-    SECOND_RUN,
-    describe_fit,
-    describe_runs,
-    estimate_trials_to_decide,
-)
+from sigdask.results.table import AGREES, CHUNK_ROWS, DISAGREES, NOT_APPLICABLE, Table, to_arrow
+from sigdask.statistics.bounds import EQUAL_SCORES, SECOND_RUN, describe_fit, describe_runs, estimate_trials_to_decide
 from sigdask.statistics.rounding import format_limits, round_up
 from sigdask.text import as_json_line, format_count
 
@@ -67,22 +60,17 @@ SKEWNESS_LIMIT = 0.1
 """
 
 
-SHORTFALLS = {
-    "few-units": "units are few",
-    "few-discordant": "few units differ",
-    "skewed": "the contributions of units are skewed",
-}
-"""Conditions under which measured coverage is below the nominal level (docs/error-rates.md), by name."""
+def iter_shortfalls(table: Table) -> Iterator[tuple[str, str, Bools]]:
+    """Yield conditions under which measured coverage is below the nominal level (docs/error-rates.md).
 
-
-def iter_shortfalls(table: Table) -> Iterator[tuple[str, Bools]]:
-    """Yield the name of each coverage shortfall with a mask of the rows to which it applies."""
+    Each has a name, words, and a mask of the rows to which it applies.
+    """
     is_resampled = table["interval.method"].find(lambda method: method in {BCA, PERCENTILE, NORMAL})
     resampled = is_resampled & (table.n_discordant > 0)
     skewness = np.abs(np.nan_to_num(table["interval.skewness"])) / np.sqrt(np.maximum(table.n_units, 1))
-    yield "few-units", resampled & (table.n_units < FEW_UNITS)
-    yield "few-discordant", resampled & (table.n_discordant < FEW_DISCORDANT)
-    yield "skewed", resampled & (skewness >= SKEWNESS_LIMIT)
+    yield "few-units", "units are few", resampled & (table.n_units < FEW_UNITS)
+    yield "few-discordant", "few units differ", resampled & (table.n_discordant < FEW_DISCORDANT)
+    yield "skewed", "the contributions of units are skewed", resampled & (skewness >= SKEWNESS_LIMIT)
 
 
 def iter_interval_notes(table: Table) -> RowNotes:
@@ -91,17 +79,17 @@ def iter_interval_notes(table: Table) -> RowNotes:
     for row in np.flatnonzero(why.find(bool)).tolist():
         head = "interval" if methods[row] else "no interval"
         yield row, Note("interval", f"{head}: {why[row]}", {"method": methods[row] or None})
-    shortfalls = dict(iter_shortfalls(table))
-    for row in np.flatnonzero(np.logical_or.reduce([*shortfalls.values()])).tolist():
-        row_shortfalls = [name for name, rows in shortfalls.items() if rows[row]]
-        reasons = " and ".join(SHORTFALLS[name] for name in row_shortfalls)
+    shortfalls = [*iter_shortfalls(table)]
+    for row in np.flatnonzero(np.logical_or.reduce([rows for *_, rows in shortfalls])).tolist():
+        names, words = zip(*(words for *words, rows in shortfalls if rows[row]), strict=True)
+        reasons = " and ".join(words)
         text = (
             f"{reasons}: in simulations, intervals of such data contained the true difference less often than "
             f"{100 * table['interval.confidence'][row]:.4g} % of the time (docs/error-rates.md); the interval is "
             "probably too short"
         )
         skewness = float(table["interval.skewness"][row])
-        numbers = {"shortfalls": ", ".join(row_shortfalls), "skewness": None if np.isnan(skewness) else skewness}
+        numbers = {"shortfalls": ", ".join(names), "skewness": None if np.isnan(skewness) else skewness}
         yield row, Note("interval-coverage", text, numbers)
 
 
@@ -192,19 +180,13 @@ def _note_undecided(table: Table) -> RowNotes:
     for row, low, high, extreme, trials, is_adjusted in zip(
         rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
     ):
-        note = build_undecided_note(low, high, extreme / trials, table.alpha)
-        yield row, Note("unadjusted-undecided", f"unadjusted p {note.text}", note.numbers) if is_adjusted else note
-
-
-@lru_cache(maxsize=4096)
-def build_undecided_note(low: float, high: float, rate: float, alpha: float) -> Note:
-    """Return the note that the Monte Carlo interval of p contains alpha, with the number of trials to decide."""
-    needed = estimate_trials_to_decide(rate, alpha)
-    remedy = (
-        f"about {format_count(needed, 'trial')} would decide" if needed else "no number of trials is likely to decide"
-    )
-    text = f"undecided at {alpha:g}: the 99 % interval of p is {format_limits(low, high, alpha)}; {remedy}"
-    return Note("undecided", text, {"alpha": alpha, "low": low, "high": high, "needed": needed})
+        needed = estimate_trials_to_decide(extreme / trials, table.alpha)
+        remedy = f"about {format_count(needed, 'trial')} would" if needed else "no number of trials is likely to"
+        limits_text = format_limits(low, high, table.alpha)
+        text = f"undecided at {table.alpha:g}: the 99 % interval of p is {limits_text}; {remedy} decide"
+        numbers = {"alpha": table.alpha, "low": low, "high": high, "needed": needed}
+        kind, start = ("unadjusted-undecided", "unadjusted p ") if is_adjusted else ("undecided", "")
+        yield row, Note(kind, f"{start}{text}", numbers)
 
 
 def _note_deciding_units(table: Table) -> RowNotes:
@@ -217,9 +199,6 @@ def _note_deciding_units(table: Table) -> RowNotes:
         text = f"{decide} it: without {'it' if n == 1 else 'them'} {consequence}"
         yield row, Note("few-units-decide", text, {"n_deciding": n, "changes": "sign" if reverses else "verdict"})
 
-
-CHUNK_ROWS = 4096
-"""Rows whose records are built at a time."""
 
 DECISIONS = ("not significant", "significant", "contested", "undecided")
 """Words for verdicts."""
@@ -259,7 +238,7 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
         mark = schema.get("mark")  # the member that has a value in the rows that have the object
         return [row if _has_value(row[mark]) else None for row in rows] if mark else rows
 
-    return collect("", get_result_schema())
+    return collect("", load_schema()["$defs"]["result"])
 
 
 def _has_value(value: Any) -> bool:
@@ -329,7 +308,7 @@ def _list_claims(table: Table) -> list[tuple[str, ...]]:
 
 def get_result(table: Table, row: int) -> Result:
     """Return one row of a table as a `Result`, with its messages."""
-    [result] = iter_results(table.take(slice(row, row + 1)))
+    [result] = iter_results(Table(table.data.slice(row, 1), table.alpha))
     return result
 
 
@@ -364,8 +343,6 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float) -> Table:
     alpha : float
         Level of the verdicts.
     """
-    if not records:
-        return Table.build_empty(alpha)
     values: dict[str, list[Any]] = defaultdict(lambda: [None] * len(records))
     for row, record in enumerate(records):
         for path, value in flatten("", record):
@@ -424,6 +401,5 @@ def _to_nullable(path: str, values: Any) -> pa.Array:
 
 def _list_disagreements(table: Table) -> list[str]:
     """Return for each row the names of the checks that disagree."""
-    verdicts = {name: table[f"checks.{name}.verdict"] for name in table.list_keys("checks")}
-    disagrees = {name: verdict.equals(DISAGREES).tolist() for name, verdict in verdicts.items()}
+    disagrees = {name: table[f"checks.{name}.verdict"].equals(DISAGREES).tolist() for name in table.list_keys("checks")}
     return [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]

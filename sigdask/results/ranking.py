@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 from sigdask.counts.fields import Floats, Integers
 from sigdask.counts.texts import join_columns
 from sigdask.metrics.regression import PREFIX
-from sigdask.options import Grouping
 from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
 from sigdask.statistics import numbering
-from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, number_clusters, rank_systems
+from sigdask.statistics.ranking_letters import discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
 
 MAX_LETTERS = 8
@@ -39,26 +38,17 @@ class SystemRanking(NamedValues):
         Best first.
     clusters : tuple of int, or None
         Number of each system's cluster, if metrics are compared by their agreement with people (`number_clusters`).
-    grouping : str
-        How systems that do not differ significantly are marked: letters, clusters, tied or ranks.
     """
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the ranking. It has clusters if there are any, but not how systems are marked."""
-        values = {name: value for name, value in to_plain(self).items() if name != "grouping"}
-        return {name: value for name, value in values.items() if name != "clusters" or value is not None}
+        """Return the JSON object of the ranking. It has clusters if there are any."""
+        return {name: value for name, value in to_plain(self).items() if name != "clusters" or value is not None}
 
-
-def choose_grouping(requested: Grouping, systems: Sequence[RankedSystem]) -> Grouping:
-    """Return how a ranking's systems are marked: as requested, or by letters if these are few enough to be readable.
-
-    If there are too many letters to compute, ranges of ranks replace them.
-    """
-    letters = {letter for ranked in systems for letter in ranked.letters}
-    has_letters = all(ranked.letters for ranked in systems)
-    if requested == "auto":
-        return "letters" if has_letters and len(letters) <= MAX_LETTERS else "ranks"
-    return "ranks" if requested == "letters" and not has_letters else requested
+    @property
+    def grouping(self) -> str:
+        """How systems that do not differ significantly are marked: by "letters" if these are readable, else "ranks"."""
+        letters = {letter for ranked in self.systems for letter in ranked.letters}
+        return "letters" if all(s.letters for s in self.systems) and len(letters) <= MAX_LETTERS else "ranks"
 
 
 @lru_cache(maxsize=1)
@@ -137,7 +127,6 @@ def build_ranking(table: Table) -> SystemRanking:
         discriminative_power=discriminative_power(table.p_value, table.alpha),
         systems=tuple(systems_ranked),
         clusters=_find_clusters(table, pairs, [systems.index(ranked.system) for ranked in systems_ranked]),
-        grouping=choose_grouping(table.grouping, systems_ranked),
     )
 
 

@@ -11,27 +11,6 @@ from typing import Any, Self
 from sigdask.statistics.rounding import format_p_equals, format_score, format_signed
 from sigdask.text import make_printable, shorten_message
 
-CHANGES_VERDICTS: frozenset[str] = frozenset(
-    {"upper-bound", "zero-division", "not-reached", "undecided", "few-trials", "few-units",
-     "family-undecided", "caveat", "dependence", "permutation"}
-)  # fmt: skip
-LIMITS_CONCLUSIONS: frozenset[str] = frozenset(
-    {"second-look", "interval", "interval-coverage",
-     "missing", "few-units-decide"}
-)  # fmt: skip
-NOTE_WEIGHTS: Mapping[str, tuple[str, frozenset[str]]] = {
-    "Could change a verdict": (
-        "p may be too small or too large, or too little was counted to decide",
-        CHANGES_VERDICTS,
-    ),
-    "Limits what you can conclude": (
-        "the verdicts stand, but intervals, comparisons or earlier looks need care",
-        LIMITS_CONCLUSIONS,
-    ),
-    "Good to know": ("how the files were read and the method was chosen", frozenset()),
-}
-"""Weights of notes, the most important first: a label, its meaning, and its kinds. The last one has all other kinds."""
-
 NoteValue = str | int | float | None
 
 
@@ -71,11 +50,6 @@ def read_note(values: Mapping[str, Any]) -> Note:
     return Note(values["kind"], values["text"], {k: v for k, v in values.items() if k not in {"kind", "text"}})
 
 
-def list_texts(notes: Iterable[Note]) -> tuple[str, ...]:
-    """Return the sentences of notes."""
-    return tuple(note.text for note in notes)
-
-
 def list_dicts(notes: Iterable[Note]) -> list[dict[str, Any]]:
     """Return notes as JSON objects."""
     return [note.as_dict() for note in notes]
@@ -87,27 +61,6 @@ def drop_duplicates(notes: Iterable[Note]) -> tuple[Note, ...]:
     for note in notes:
         notes_by_text.setdefault(note.text, note)
     return tuple(notes_by_text.values())
-
-
-def remove_kind(notes: Iterable[Note], kind: str) -> tuple[Note, ...]:
-    """Return the notes that are not of the given kind."""
-    return tuple(note for note in notes if note.kind != kind)
-
-
-def group_by_weight(notes: Iterable[Note]) -> list[tuple[str, str, list[str]]]:
-    """Return the sentences of notes by how much they matter: label, its meaning, and distinct sentences.
-
-    Examples
-    --------
-    >>> [(label, texts) for label, _, texts in group_by_weight([Note("reading", "x"), Note("few-units", "y")])]
-    [('Could change a verdict', ['y']), ('Good to know', ['x'])]
-    """
-    *_, lightest = NOTE_WEIGHTS
-    texts: dict[str, dict[str, None]] = {label: {} for label in NOTE_WEIGHTS}
-    for note in notes:
-        label = next((label for label, (_, kinds) in NOTE_WEIGHTS.items() if note.kind in kinds), lightest)
-        texts[label][note.text] = None
-    return [(label, NOTE_WEIGHTS[label][0], [*own]) for label, own in texts.items() if own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +242,7 @@ class Result(NamedValues):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Texts of the notes, as they are printed."""
-        return list_texts(self.notes)
+        return tuple(note.text for note in self.notes)
 
     def disagreements(self) -> tuple[NamedValues, ...]:
         """Return the cross-checks that disagree."""

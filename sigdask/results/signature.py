@@ -10,7 +10,7 @@ adjusted together, has a digest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
@@ -24,7 +24,7 @@ from sigdask.randomization.panels.digests import format_hash, hash_content
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import encode
 from sigdask.results.record import NamedValues
-from sigdask.results.table import Table
+from sigdask.results.table import CHUNK_ROWS, Table
 
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
 """How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
@@ -99,8 +99,6 @@ class Signature(NamedValues):
                 f"signature: {', '.join(missing)} missing; found {', '.join(pairs) or 'nothing'}. Copy the whole "
                 "line, and put it in quotation marks"
             )
-        if ("by" in pairs) != ("value" in pairs):
-            raise InputError("signature: by and value belong together", remedy="give both or neither")
         absent = dict.fromkeys(name for name, _ in KEYS.values())
         return Signature(**absent | {KEYS[key][0]: _read_value(key, pairs[key]) for key in pairs}, options=options)
 
@@ -131,19 +129,11 @@ def _escape(text: str) -> str:
 
 def _split_pairs(text: str) -> dict[str, str]:
     """Return the unescaped keys and values in the text of a signature."""
-    pairs: dict[str, str] = {}
-    for part in LINE_BREAK.sub("", text.strip()).split("|"):
-        key, colon, value = part.partition(":")
-        if not colon:
-            raise InputError(f"signature: {part!r}: expected KEY:VALUE, separated by |")
-        try:
-            key, value = (unquote(escaped, errors="strict") for escaped in (key, value))
-        except UnicodeDecodeError:
-            raise InputError(f"signature: {part!r}: % must be followed by the code of a UTF-8 character") from None
-        if key in pairs:
-            raise InputError(f"signature: {key} occurs twice")
-        pairs[key] = value
-    return pairs
+    parts = [part.partition(":") for part in LINE_BREAK.sub("", text.strip()).split("|")]
+    try:
+        return {unquote(key, errors="strict"): unquote(value, errors="strict") for key, _, value in parts}
+    except UnicodeDecodeError:
+        raise InputError("signature: % must be followed by the code of a UTF-8 character") from None
 
 
 def format_signatures(table: Table) -> list[str | None]:
@@ -152,14 +142,18 @@ def format_signatures(table: Table) -> list[str | None]:
         return [text or None for text in table.test_signature.tolist()]
     if not table.has("origins"):
         return [None] * len(table)
+    unversioned = zip(_iter_unversioned(table), table["origins.version"].tolist(), strict=True)
+    return [f"{text}|v:{version}" if text else None for text, version in unversioned]
+
+
+def _iter_unversioned(table: Table) -> Iterator[str]:
+    """Yield the signature of each row without the version; empty for rows without digests."""
     names = (table[path].tolist() for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY)))
     numbers = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
     settings = map(_format_settings, *names, *(column.tolist() for column in numbers))
-    data = (table[f"origins.{name}"].tolist() for name in ("units", "data_a", "data_b", "version"))
-    return [
-        f"{tested}|data:{units}.{a}.{b}|v:{version}" if units else None
-        for tested, units, a, b, version in zip(settings, *data, strict=True)
-    ]
+    data = (table[f"origins.{name}"].tolist() for name in ("units", "data_a", "data_b"))
+    for tested, units, a, b in zip(settings, *data, strict=True):
+        yield f"{tested}|data:{units}.{a}.{b}" if units else ""
 
 
 def format_shared(table: Table) -> str | None:
@@ -223,10 +217,11 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     """
     if not table.has("origins"):
         return table
-    signatures, codes, texts = format_signatures(table), np.zeros(len(table), np.int32), [("", "", "")]
+    signatures = [text for part in table.split(CHUNK_ROWS) for text in _iter_unversioned(part)]
+    codes, texts = np.zeros(len(table), np.int32), [("", "", "")]
     for adjust, counts, rows in families:
         codes[rows] = len(texts)
-        members = sorted(str(signatures[row]).rpartition("|")[0] for row in rows.tolist())  # without the version
+        members = sorted(map(signatures.__getitem__, rows.tolist()))
         texts.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, *members)))))
     columns = (encode(values, codes) for values in zip(*texts, strict=True))
     return table.replace(**dict(zip(("origins.adjust", "origins.members", "origins.family"), columns, strict=True)))

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Integers
 from sigdask.counts.texts import Texts
-from sigdask.options import Grouping
-from sigdask.results.columns import (
-    EMPTY_VALUES,
-    KEYED,
-    Column,
-    Rows,
-    get_type,
-)
+from sigdask.results.columns import EMPTY_VALUES, KEYED, Column, Rows, get_type
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
 from sigdask.statistics.numbering import number_rows
@@ -33,6 +26,11 @@ _, NOT_APPLICABLE, AGREES, DISAGREES = VERDICTS
 
 METHODS = ("approximate", "exact")
 """How p was computed: from random trials, or from all arrangements."""
+
+NO_TEXT = Texts.from_values([""]).array
+
+CHUNK_ROWS = 4096
+"""Rows whose texts or records are built at a time."""
 
 CONTESTED = 2
 """Code of a verdict on which the test and the equal-score test differ."""
@@ -51,12 +49,10 @@ class Table:
         The columns that have values (`sigdask.results.columns`).
     alpha : float
         Level of the verdicts.
-    grouping : str
-        How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
     """
 
-    def __init__(self, data: pa.Table, alpha: float, grouping: Grouping = "auto") -> None:
-        self.data, self.alpha, self.grouping = data, alpha, grouping
+    def __init__(self, data: pa.Table, alpha: float) -> None:
+        self.data, self.alpha = data, alpha
         self.paths: list[str] = data.column_names
         self._columns: dict[str, Any] = {}
 
@@ -71,13 +67,13 @@ class Table:
         return Table.from_columns(alpha, {"p_value": np.zeros(0)})
 
     def replace(self, **columns: Any) -> Table:
-        """Return the table with some columns by path, `alpha` or `grouping` replaced."""
-        grouping, alpha = columns.pop("grouping", self.grouping), columns.pop("alpha", self.alpha)
+        """Return the table with some columns by path, or `alpha`, replaced."""
+        alpha = columns.pop("alpha", self.alpha)
         kept = {path: self.data[path] for path in self.paths if path not in columns}
-        return Table(pa.table(kept | _build_arrays(columns)) if columns else self.data, alpha, grouping)
+        return Table(pa.table(kept | _build_arrays(columns)) if columns else self.data, alpha)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Table, (self.data, self.alpha, self.grouping)
+        return Table, (self.data, self.alpha)
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -113,9 +109,10 @@ class Table:
         kind = get_type(path)
         if not kind:
             raise KeyError(path)
+        if kind == "string" and path in self.paths:
+            return Texts.from_arrow(self.data[path]).encode()
         if kind == "string":
-            column = self.data[path] if path in self.paths else pa.nulls(len(self), pa.string())
-            return Texts.from_arrow(column).encode()
+            return Texts(pa.DictionaryArray.from_arrays(_wrap(np.zeros(len(self), np.int32)), NO_TEXT[: len(self)]))
         if path not in self.paths:
             return np.broadcast_to(EMPTY_VALUES[kind], len(self))
         return _unwrap(self.data[path].combine_chunks(), EMPTY_VALUES[kind])
@@ -129,13 +126,13 @@ class Table:
         """Return a table of the given rows, in the given order."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
-        return Table(self.data.take(_wrap(rows)), self.alpha, self.grouping)
+        return Table(self.data.take(_wrap(rows)), self.alpha)
 
     def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
         """Yield consecutive rows in tables of the given sizes."""
         start = 0
         for size in sizes:
-            yield Table(self.data.slice(start, size), self.alpha, self.grouping)
+            yield Table(self.data.slice(start, size), self.alpha)
             start += size
 
     def split(self, max_rows: int) -> Iterator[Table]:
@@ -149,7 +146,7 @@ class Table:
         if len(tables) == 1:
             return first
         data = pa.concat_tables([table.data for table in tables], promote_options="default")
-        return Table(data.unify_dictionaries().combine_chunks(), first.alpha, first.grouping)
+        return Table(data.unify_dictionaries().combine_chunks(), first.alpha)
 
     @property
     def is_exact(self) -> Bools:

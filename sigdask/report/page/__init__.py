@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -11,16 +11,10 @@ import numpy as np
 
 from sigdask.report.page import grids
 from sigdask.report.page.frame import PagePart, render_frame
-from sigdask.report.page.grids import (
-    MAX_FORESTS,
-    MAX_IN_MATRIX,
-    MAX_RANKINGS,
-    WIDTH,
-    build_forests,
-    draw_ranking,
-)
+from sigdask.report.page.grids import MAX_FORESTS, MAX_IN_MATRIX, MAX_RANKINGS, WIDTH, build_forests, draw_ranking
 from sigdask.report.screen import MAX_ALARMS, count_verdicts, iter_shared_notes, list_alarms
 from sigdask.report.sentences import (
+    CHANGES_VERDICTS,
     build_verdict,
     describe_checks,
     describe_settings,
@@ -30,7 +24,7 @@ from sigdask.report.sentences import (
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import iter_ranked
-from sigdask.results.record import group_by_weight
+from sigdask.results.record import Note
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
 
@@ -39,6 +33,19 @@ Inputs = Mapping[str, Mapping[str, str]]
 
 NO_INPUTS: Inputs = {}
 NO_PARTS: Mapping[str, PagePart] = {}
+
+LIMITS_CONCLUSIONS = frozenset({"second-look", "interval", "interval-coverage", "missing", "few-units-decide"})
+"""Kinds of notes after which the verdicts stand, but intervals, comparisons or earlier looks need care."""
+
+NOTE_WEIGHTS = (
+    ("Could change a verdict", "p may be too small or too large, or too little was counted to decide"),
+    (
+        "Limits what you can conclude",
+        "the verdicts stand, but intervals, comparisons or earlier looks need care",
+    ),
+    ("Good to know", "how the files were read and the method was chosen"),
+)
+"""Weights of notes, the most important first: a label and its meaning."""
 
 MAX_OPEN = 30
 """Up to this number of systems, a matrix is open at first."""
@@ -100,7 +107,7 @@ def render_page(
         "forests": build_forests([results.table for results in leading_first.values()][:MAX_FORESTS]),
         "command": command,
         "signatures": [text for text in map(format_shared, tables[:MAX_HEADLINES]) if text],
-        "warnings": group_by_weight(iter_shared_notes(nonempty)),
+        "warnings": _group_by_weight(iter_shared_notes(nonempty)),
         "alarms": list_alarms(alarming),
         "inputs": inputs,
         "sets": sections,
@@ -129,6 +136,15 @@ def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -
         together = grids.build_joint_grid(f"together-{k}", results) if results.together else None
         n_left_out = sum(of == name for of, _ in ranked[MAX_RANKINGS:])
         yield {"name": name, "rankings": drawn, "n_left_out": n_left_out, "together": together}
+
+
+def _group_by_weight(notes: Iterable[Note]) -> list[tuple[str, str, list[str]]]:
+    """Return the sentences of notes by how much they matter: label, its meaning, and distinct sentences."""
+    texts: tuple[dict[str, None], ...] = ({}, {}, {})
+    for note in notes:
+        weight = 0 if note.kind in CHANGES_VERDICTS else 1 if note.kind in LIMITS_CONCLUSIONS else 2
+        texts[weight][note.text] = None
+    return [(*words, [*own]) for words, own in zip(NOTE_WEIGHTS, texts, strict=True) if own]
 
 
 def _build_card(sets: Mapping[str, ComparisonResults], table: Table) -> dict[str, Any]:

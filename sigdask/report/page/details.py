@@ -12,13 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.details import (
-    ComparisonDetails,
-    EqualWidthBars,
-    ItemDetails,
-    NullDistribution,
-    UnitDetails,
-)
+from sigdask.analysis.details import ComparisonDetails, EqualWidthBars, ItemDetails, NullDistribution, UnitDetails
 from sigdask.report.comparisons import describe_classical_test
 from sigdask.report.page.frame import PagePart
 from sigdask.report.screen import describe_check

@@ -58,17 +58,14 @@ def use_style() -> Iterator[None]:
     """
     with explain_missing("matplotlib", "report", "a figure"):
         import matplotlib as mpl
-        from matplotlib.font_manager import fontManager
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    installed = {font.name for font in fontManager.ttflist}
     with mpl.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box replaces it, but the SVG has the letter
         warnings.filterwarnings("ignore", "constrained_layout not applied")
         mpl.rcdefaults()
         style = mpl.rc_params_from_file(str(files(__package__) / "figures.mplstyle"), use_default_template=False)
-        families = ["sans-serif", *(name for name in FALLBACK_FONTS if name in installed)]
-        mpl.rcParams.update({**style, "font.family": families})
+        mpl.rcParams.update({**style, "font.family": ["sans-serif", *FALLBACK_FONTS]})
         yield
 
 

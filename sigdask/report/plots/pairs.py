@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -301,32 +299,11 @@ def parse_kinds(text: str | None) -> frozenset[str]:
     return kinds or frozenset(DRAWN)
 
 
-@dataclass(frozen=True, slots=True)
-class FigureSpec:
-    """A figure that can be drawn on demand.
-
-    Attributes
-    ----------
-    kind : str
-        Kind of figure, in a word.
-    subject : tuple of str
-        Test set, subset and metric, as far as it is of one.
-    draw : callable
-        Returns the figure.
-    """
-
-    kind: str
-    subject: tuple[str, ...]
-    draw: Callable[[], Figure]
-
-
-def iter_pictures(table: Table, chosen: Collection[str]) -> Iterator[FigureSpec]:
-    """Yield the pictures of the chosen kinds that fit each test set, subset and metric of comparisons."""
+def iter_pictures(table: Table, chosen: Collection[str]) -> Iterator[tuple[str, Table]]:
+    """Yield the chosen kinds of figures that fit each test set, subset and metric, with the comparisons to draw."""
     for own in (table.take(rows) for rows in group_rows(table)):
-        fitting = {*DRAWN} if is_ranked(own) else {"forest"}
-        for kind, draw in DRAWN.items():
-            if kind in fitting and kind in chosen:
-                yield FigureSpec(kind, get_subject(own), partial(draw, own))
+        fitting = DRAWN if is_ranked(own) else ["forest"]
+        yield from ((kind, own) for kind in fitting if kind in chosen)
 
 
 def select_group(table: Table, test_set: str | None, subset: str | None, metric: str | None) -> Table:
@@ -365,7 +342,7 @@ def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]
     return formats
 
 
-def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequence[str]) -> list[Path]:
+def write_figures(folder: Path, pictures: Iterable[tuple[str, Table]], formats: Sequence[str]) -> list[Path]:
     """Write pictures into a folder and return their files.
 
     Raises
@@ -381,25 +358,24 @@ def write_figures(folder: Path, pictures: Iterable[FigureSpec], formats: Sequenc
     except OSError as error:
         raise UnfinishedError(f"the folder cannot be created ({error.strerror})", file=folder) from None
     written = []
-    for name, picture in zip(build_file_names(selected), selected, strict=True):
-        figure = picture.draw()
+    names = build_file_names([(kind, *get_subject(table)) for kind, table in selected])
+    for name, (kind, table) in zip(names, selected, strict=True):
+        figure = DRAWN[kind](table)
         for format_ in formats:
             written.append(folder / f"{name}.{format_}")
             write_parts(written[-1], [plots.rendered(figure, format_)])
     return written
 
 
-def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
-    """Return a file name without ending for each picture: portable, unique and reproducible.
+def build_file_names(figures: Sequence[Sequence[str]]) -> list[str]:
+    """Return a file name without ending for each kind and subject of a figure: portable, unique and reproducible.
 
     Characters that file names cannot have become a line. Such a name, and one that differs from another only in case,
     ends in its number.
     """
     names: list[str] = []
-    for number, picture in enumerate(selected, 1):
-        full_name = "-".join((picture.kind, *picture.subject))
-        parts = (re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MAX_CHARACTERS] for part in picture.subject)
-        name = "-".join((picture.kind, *parts))
+    for number, parts in enumerate(figures, 1):
+        name = "-".join(re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MAX_CHARACTERS] for part in parts)
         is_taken = name.lower() in {other.lower() for other in names}
-        names.append(name if name == full_name and not is_taken else f"{name}-{number}")
+        names.append(name if name == "-".join(parts) and not is_taken else f"{name}-{number}")
     return names
