@@ -31,6 +31,7 @@ Align = Literal["auto", "id", "position"]
 IntervalKind = Literal["auto", "bootstrap", "inversion", "none"]
 Layout = Literal["systems", "pairs"]
 Statistic = Literal["pearson", "spearman", "kendall", "accuracy", "spa", "acc-eq"]
+Grouping = Literal["auto", "letters", "clusters", "tied", "ranks"]
 
 MAX_STREAM_TRIALS = 2**48
 """Number of trials of the random stream."""
@@ -454,6 +455,20 @@ class IndependenceOptions(LabelTestOptions, RunOptions, total=False):
     """Options of tests of independence, as typed keyword arguments of `independence`."""
 
     progress: Progress
+
+
+class RankingMarkOptions(TypedDict, total=False):
+    """How rankings are shown."""
+
+    grouping: Annotated[
+        Grouping,
+        Option(
+            "How rankings mark systems that are not significantly different. letters: they share a letter. clusters: "
+            "clusters of ranks that do not overlap. tied: = for ties with the best. ranks: ranges of ranks. auto: "
+            "letters if eight are enough, else ranks.",
+            "auto",
+        ),
+    ]
 
 
 class TableLayoutOptions(TypedDict, total=False):

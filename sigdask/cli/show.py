@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ FIGURE_FORMATS = "svg,pdf"
 GROUPS = {
     "Output": (
         *declare.output("csv", "parquet", "markdown", "latex", "bibtex", "html", "text"),
+        *declare.options(declared.RankingMarkOptions),
         declare.VERBOSE,
         declare.everything("comparison"),
         declare.option("--schema", "Print the JSON schema of results, and exit.", is_eager=True, expose_value=False,
@@ -70,7 +72,11 @@ def command(file: str, **options: Any) -> None:
     check_options(TableLayoutOptions, layout := select_options(TableLayoutOptions, options))
     kinds, formats = pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"])
     results = load_results(file)
-    texts = list_result_texts(results, layout) if isinstance(results, Results) else list_analysis_texts(results)
+    if isinstance(results, Results):
+        results = replace(results, table=results.table.replace(grouping=options["grouping"]))
+        texts = list_result_texts(results, layout)
+    else:
+        texts = list_analysis_texts(results)
     write_outputs(outputs, texts)
     if options["figures"] is not None:
         _draw_figures(options["figures"], kinds, formats, results)

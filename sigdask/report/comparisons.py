@@ -83,6 +83,13 @@ GROUPINGS = {
         "groups", "systems that share a letter are not significantly different",
         lambda r: ("" if all(len(letter) == 1 for letter in r.letters) else " ").join(r.letters),
     ),
+    "clusters": Grouping(
+        "cluster", "systems have the number of their cluster; the ranks of different clusters do not overlap",
+        lambda r: str(r.cluster),
+    ),
+    "tied": Grouping(
+        "tied with best", "= not significantly different from the best", lambda r: "=" if r.tied_with_best else ""
+    ),
     "ranks": Grouping(
         "possible ranks",
         "possible ranks are below all significantly better systems and above all significantly worse ones; = not "
@@ -90,7 +97,7 @@ GROUPINGS = {
         lambda r: "–".join(dict.fromkeys((str(r.rank_low), str(r.rank_high)))) + "=" * r.tied_with_best,
     ),
 }  # fmt: skip
-"""Marks of rankings: ranges of ranks where there are too many letters."""
+"""Marks of rankings, by the option `grouping`."""
 
 
 # Numbers of a metric
@@ -487,7 +494,9 @@ def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) ->
 
 
 def format_groups(ranking: SystemRanking) -> list[str]:
-    """Return the mark of each system."""
+    """Return the mark of each system; of metrics, the number of its cluster."""
+    if ranking.grouping == "clusters" and ranking.clusters:
+        return [*map(str, ranking.clusters)]
     return [*map(GROUPINGS[ranking.grouping].mark, ranking.systems)]
 
 

@@ -93,6 +93,11 @@ def format_bibtex(keys: Iterable[str]) -> str:
 MAX_NAMES = 9
 """Maximum number of names that are listed."""
 
+CLUSTERS = (
+    "Ranks range from the number of significantly better {systems} plus one to the number of {systems} not "
+    "significantly worse; the ranges of different clusters do not overlap."
+)
+
 SENTENCES = {
     "comparisons": "{subject} were compared{place} by {metrics}{scorers}{subsets}{pairs}.",
     "systems": "Each difference was tested by approximate randomization, also called stratified shuffling "
@@ -121,8 +126,9 @@ SENTENCES = {
     "directions [[schuirmann1987]]: score tests of items scored 0 or 1 [[tango1998]], and swaps of shifted scores for "
     "other means{adjusted}.",
     "letters": "{Systems} that share a letter are not significantly different [[piepho2004]].",
-    "ranks": "Ranks range from the number of significantly better {systems} plus one to the number of {systems} not "
-    "significantly worse; the ranges of different clusters do not overlap.",
+    "clusters": "{Systems} are grouped in clusters of ranks. " + CLUSTERS,
+    "tied": "{Systems} that are not significantly different from the best are called tied with it.",
+    "ranks": CLUSTERS,
     "sets": "Verdicts over several sets are about the mean difference{how}. A lower bound of the number of sets in "
     "which one system scores above the other is given [[benjamini2008]].",
     "intervals": "{confidence:.4g} % confidence intervals of differences{alone} were computed by {methods}.",

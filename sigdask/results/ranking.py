@@ -38,17 +38,23 @@ class SystemRanking(NamedValues):
         Best first.
     clusters : tuple of int, or None
         Number of each system's cluster, if metrics are compared by their agreement with people (`number_clusters`).
+    requested : str
+        How systems that do not differ significantly are to be marked, as in `options.RankingMarkOptions`.
     """
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON object of the ranking. It has clusters if there are any."""
-        return {name: value for name, value in to_plain(self).items() if name != "clusters" or value is not None}
+        """Return the JSON object of the ranking. It has clusters if there are any, but not how systems are marked."""
+        values = {name: value for name, value in to_plain(self).items() if name != "requested"}
+        return {name: value for name, value in values.items() if name != "clusters" or value is not None}
 
     @property
     def grouping(self) -> str:
-        """How systems that do not differ significantly are marked: by "letters" if these are readable, else "ranks"."""
+        """How systems are marked: as requested, or by "letters" if these could be computed and are few, or "ranks"."""
         letters = {letter for ranked in self.systems for letter in ranked.letters}
-        return "letters" if all(s.letters for s in self.systems) and len(letters) <= MAX_LETTERS else "ranks"
+        are_few = len(letters) <= MAX_LETTERS or self.requested == "letters"
+        if self.requested in {"auto", "letters"}:
+            return "letters" if all(s.letters for s in self.systems) and are_few else "ranks"
+        return str(self.requested)
 
 
 @lru_cache(maxsize=1)
@@ -127,6 +133,7 @@ def build_ranking(table: Table) -> SystemRanking:
         discriminative_power=discriminative_power(table.p_value, table.alpha),
         systems=tuple(systems_ranked),
         clusters=_find_clusters(table, pairs, [systems.index(ranked.system) for ranked in systems_ranked]),
+        requested=table.grouping,
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Integers
 from sigdask.counts.texts import Texts
+from sigdask.options import Grouping
 from sigdask.results.columns import EMPTY_VALUES, KEYED, Column, Rows, get_type
 from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.classical import sort_tests
@@ -49,10 +50,12 @@ class Table:
         The columns that have values (`sigdask.results.columns`).
     alpha : float
         Level of the verdicts.
+    grouping : str
+        How rankings mark systems that are not significantly different, as in `options.RankingMarkOptions`.
     """
 
-    def __init__(self, data: pa.Table, alpha: float) -> None:
-        self.data, self.alpha = data, alpha
+    def __init__(self, data: pa.Table, alpha: float, grouping: Grouping = "auto") -> None:
+        self.data, self.alpha, self.grouping = data, alpha, grouping
         self.paths: list[str] = data.column_names
         self._columns: dict[str, Any] = {}
 
@@ -67,13 +70,13 @@ class Table:
         return Table.from_columns(alpha, {"p_value": np.zeros(0)})
 
     def replace(self, **columns: Any) -> Table:
-        """Return the table with some columns by path, or `alpha`, replaced."""
-        alpha = columns.pop("alpha", self.alpha)
+        """Return the table with some columns by path, `alpha` or `grouping` replaced."""
+        grouping, alpha = columns.pop("grouping", self.grouping), columns.pop("alpha", self.alpha)
         kept = {path: self.data[path] for path in self.paths if path not in columns}
-        return Table(pa.table(kept | _build_arrays(columns)) if columns else self.data, alpha)
+        return Table(pa.table(kept | _build_arrays(columns)) if columns else self.data, alpha, grouping)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Table, (self.data, self.alpha)
+        return Table, (self.data, self.alpha, self.grouping)
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
@@ -126,13 +129,13 @@ class Table:
         """Return a table of the given rows, in the given order."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
-        return Table(self.data.take(_wrap(rows)), self.alpha)
+        return Table(self.data.take(_wrap(rows)), self.alpha, self.grouping)
 
     def divide(self, sizes: Iterable[int]) -> Iterator[Table]:
         """Yield consecutive rows in tables of the given sizes."""
         start = 0
         for size in sizes:
-            yield Table(self.data.slice(start, size), self.alpha)
+            yield Table(self.data.slice(start, size), self.alpha, self.grouping)
             start += size
 
     def split(self, max_rows: int) -> Iterator[Table]:
@@ -146,7 +149,7 @@ class Table:
         if len(tables) == 1:
             return first
         data = pa.concat_tables([table.data for table in tables], promote_options="default")
-        return Table(data.unify_dictionaries().combine_chunks(), first.alpha)
+        return Table(data.unify_dictionaries().combine_chunks(), first.alpha, first.grouping)
 
     @property
     def is_exact(self) -> Bools:

@@ -229,8 +229,8 @@ def test_more_than_eight_letters_are_ranges_of_ranks():
     assert "Ranks range from" in results.cite().text
 
 
-def list_ranks(results):
-    """Return the possible ranks of systems by their names, from the verdicts alone."""
+def list_marks(results, grouping):
+    """Return the marks of systems by their names, from the verdicts alone."""
     wins, losses = {}, {}
     for r in results:
         for name in (r.a, r.b):
@@ -242,12 +242,20 @@ def list_ranks(results):
     best_first = sorted(scores, key=lambda name: -scores[name])
     ranges = {name: (1 + len(losses[name]), len(scores) - len(wins[name])) for name in scores}
     tied = {name: "" if name in wins[best_first[0]] else "=" for name in scores}
-    return {name: f"{low}" + f"–{high}" * (low < high) + tied[name] for name, (low, high) in ranges.items()}
+    starts = [
+        k for k in range(1, len(scores))
+        if max(ranges[name][1] for name in best_first[:k]) < min(ranges[name][0] for name in best_first[k:])
+    ]  # fmt: skip
+    clusters = {name: str(1 + sum(start <= k for start in starts)) for k, name in enumerate(best_first)}
+    ranks = {name: f"{low}" + f"–{high}" * (low < high) + tied[name] for name, (low, high) in ranges.items()}
+    return {"clusters": clusters, "tied": tied, "ranks": ranks}[grouping]
 
 
-def test_ranges_of_ranks_mark_systems_in_every_kind_of_output():
-    results = compare_random([f"s{k:02}" for k in range(24)], step=0.03, adjust="none", trials=99)
-    expected = list_ranks(results)
+@pytest.mark.parametrize("grouping", ["clusters", "tied", "ranks"])
+def test_a_grouping_chosen_by_hand_marks_systems_in_every_kind_of_output(grouping):
+    results = compare_random("abcdef", step=0.2, adjust="none", trials=99)
+    results = replace(results, table=results.table.replace(grouping=grouping))
+    expected = list_marks(results, grouping)
     assert len({*expected.values()}) > 1
     for text in (results.to_markdown(), results.to_latex()):
         assert "letter" not in text
