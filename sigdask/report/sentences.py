@@ -529,8 +529,8 @@ def describe_test(results: ComparisonResults) -> str:
     n = format_count(max(len(table), note.n_comparisons if note else 0), "comparison")
     adjustment = f"; p not adjusted for {n}" if len(table) > 1 else ""
     if note is not None:
-        part = f", {note.n_comparisons:,} by each metric" if note.n_comparisons < len(table) else ""
-        adjustment = f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {n}{part}"
+        over = f"the {note.n_comparisons:,} comparisons by each metric" if note.n_comparisons < len(table) else n
+        adjustment = f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {over}"
     return f"test: stratified shuffling by {table.unit[0]}, {ALTERNATIVES[table.alternative[0]].label}{adjustment}"
 
 

@@ -52,7 +52,7 @@ def resolve_source(text: str, folder: Path) -> Path:
     path = resolve_path(text, folder)
     try:
         if not path.exists():
-            raise _build_error(text, f": no such file ({path})")
+            raise InputError(make_printable(f"no such file: {redact(text)} ({path})"))
     except OSError as error:
         raise _build_error(text, f": {error.strerror}") from None
     return path
