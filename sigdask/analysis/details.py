@@ -68,36 +68,15 @@ MAX_WORK = 2**27
 """How many trials are drawn for a page: as many as swap so many units, within these bounds."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NullDistribution:
-    """Differences of one comparison in its first trials.
-
-    Attributes
-    ----------
-    observed : float
-        The difference itself.
-    n_trials, n_extreme : int
-        Number of trials, and of those at least as extreme as the observed difference, under the alternative.
-    histogram : EqualWidthBars
-        Histogram of the differences. The extreme ones are marked.
-    """
-
-    observed: float
-    n_trials: int
-    n_extreme: int
-    histogram: EqualWidthBars
-
-    @staticmethod
-    def from_comparison(comparisons: Comparisons, index: int, alternative: str) -> NullDistribution | None:
-        """Return the distribution of a comparison, or None if its score is no function of sums."""
-        panel = comparisons.get_panel(index)
-        if not isinstance(panel, Panel):
-            return None
-        place = int(comparisons.row[index]), int(comparisons.column[index])
-        n_trials = int(np.clip(MAX_WORK // max(len(panel.addresses), 1), MIN_TRIALS, MAX_TRIALS))
-        observed, differences, is_extreme = draw_differences(panel, *place, TAILS.index(alternative), n_trials)
-        bars = EqualWidthBars.from_values(differences, is_extreme)
-        return NullDistribution(observed, n_trials, int(is_extreme.sum()), bars)
+def draw_null_distribution(comparisons: Comparisons, index: int) -> EqualWidthBars | None:
+    """Return a histogram of the differences in the first trials, the extreme ones marked; None if not of sums."""
+    panel, row, column = comparisons.get_panel(index), int(comparisons.row[index]), int(comparisons.column[index])
+    if not isinstance(panel, Panel):
+        return None
+    n_trials = int(np.clip(MAX_WORK // max(len(panel.addresses), 1), MIN_TRIALS, MAX_TRIALS))
+    return EqualWidthBars.from_values(
+        *draw_differences(panel, row, column, TAILS.index(comparisons.spec.alternative), n_trials)
+    )
 
 
 MAX_DECIDING = 10
@@ -277,10 +256,8 @@ class ComparisonDetails:
     ----------
     row : int
         Row in the table of results.
-    alternative : str
-        The alternative, which decides which differences are extreme.
-    null : NullDistribution or None
-        Distribution of the difference under swaps. None if the score is no function of sums.
+    null : EqualWidthBars or None
+        Differences in the first trials. The extreme ones are marked. None if the score is no function of sums.
     field_names : tuple of str
         Names of inputs and gold standard in these data.
     shares : UnitShares or None
@@ -290,8 +267,7 @@ class ComparisonDetails:
     """
 
     row: int
-    alternative: str
-    null: NullDistribution | None
+    null: EqualWidthBars | None
     field_names: tuple[str, str]
     shares: UnitShares | None = None
     deciding_units: tuple[UnitDetails, ...] = ()
@@ -313,15 +289,15 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
     names = [table.test_set[row] for row in rows.tolist()]
     places = [int(np.sum(table.test_set.equals(name)[:row])) for name, row in zip(names, rows, strict=True)]
     found = zip(names, places, rows.tolist(), strict=True)
-    return tuple(_open_comparison(sets[name], k, row, table.alternative[row]) for name, k, row in found)
+    return tuple(_open_comparison(sets[name], k, row) for name, k, row in found)
 
 
-def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative: str) -> ComparisonDetails:
+def _open_comparison(comparisons: Comparisons, index: int, row: int) -> ComparisonDetails:
     c, metric = comparisons, comparisons.get_metric(index)
-    null = NullDistribution.from_comparison(c, index, alternative)
+    null = draw_null_distribution(c, index)
     words = ("source", "reference") if "segments" in c.counts.fields else ("asked", "right")
     if not isinstance(metric, BoundMetric):
-        return ComparisonDetails(row, alternative, null, words)
+        return ComparisonDetails(row, null, words)
     pair = int(c.a[index]), int(c.b[index])
     units = ScoredUnits.from_pair(c, pair, metric, c.get_mask(index))
     values = units.contributions
@@ -332,7 +308,7 @@ def _open_comparison(comparisons: Comparisons, index: int, row: int, alternative
     shares = UnitShares(units.kind == SHARE, n_for_a, n_for_b, len(values) - len(differing), histogram)
     largest = [*order[: min(MAX_DECIDING, n_for_a)], *order[::-1][: min(MAX_DECIDING, n_for_b)]]
     described = tuple(_describe_unit(c.counts, pair, units, k) for k in largest)
-    return ComparisonDetails(row, alternative, null, words, shares, described)
+    return ComparisonDetails(row, null, words, shares, described)
 
 
 def _describe_unit(counts: Counts, pair: tuple[int, int], units: ScoredUnits, k: int) -> UnitDetails:

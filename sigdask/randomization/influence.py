@@ -177,8 +177,8 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
     return np.asarray(np.clip(sides * tail, sides * 2.0 ** -np.maximum(n_left, 0), 1.0))
 
 
-def draw_differences(panel: Panel, row: int, column: int, tail: int, n_trials: int) -> tuple[float, Floats, Bools]:
-    """Return the observed difference of a pair, those after the swaps of its first trials, and which are extreme.
+def draw_differences(panel: Panel, row: int, column: int, tail: int, n_trials: int) -> tuple[Floats, Bools]:
+    """Return the differences of a pair after the swaps of its first trials, and which of them are extreme.
 
     As many are extreme as a tally of these trials counts in this tail, an index of `tallies.TAILS`.
     """
@@ -190,4 +190,4 @@ def draw_differences(panel: Panel, row: int, column: int, tail: int, n_trials: i
     differences, ties = np.concatenate(parts, axis=1)
     observed = float(slab.get_observed(0)[0])
     tails = differences >= observed - ties, differences <= observed + ties, np.abs(differences) >= abs(observed) - ties
-    return observed, differences, tails[tail]
+    return differences, tails[tail]

@@ -51,7 +51,7 @@ def test_the_numbers_of_the_page_are_those_of_what_was_opened(yeh):
     assert [entry["row"] for entry in data["opened"]] == [0, 1, 2]
     for entry, detail, r in zip(data["opened"], opened, results, strict=True):
         assert entry["title"] == f"I and II by {r.metric}"
-        assert entry["null"]["bars"]["n"] == detail.null.histogram.counts.tolist()
+        assert entry["null"]["bars"]["n"] == detail.null.counts.tolist()
         assert shlex.split(entry["again"])[:3] == ["sigdask", "reproduce", r.test_signature]
         assert sum(entry["shares"]["counts"]) == r.n_units
     assert data["opened"][0]["shares"]["counts"] == [28, 126, 6]  # recall: Yeh 2000, table 1

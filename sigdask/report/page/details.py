@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.details import ComparisonDetails, EqualWidthBars, ItemDetails, NullDistribution, UnitDetails
+from sigdask.analysis.details import ComparisonDetails, EqualWidthBars, ItemDetails, UnitDetails
 from sigdask.report.comparisons import describe_classical_test
 from sigdask.report.page.frame import PagePart
 from sigdask.report.screen import describe_check
@@ -71,10 +71,10 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
         "title": format_title(r),
         "a": r.a,
         "b": r.b,
-        "alternative": comparison.alternative,
+        "alternative": r.alternative,
         "higher": r.higher_is_better,
         "lines": [f"{text}." for text in (describe_comparison(r, alpha), describe_numbers(r, alpha), *sizes)],
-        "null": comparison.null and _build_null(comparison.null, comparison.alternative),
+        "null": comparison.null and _build_null(comparison.null, r),
         "checks": [*_iter_checks(r, alpha)],
         "again": r.test_signature and f"sigdask reproduce {shlex.quote(r.test_signature)} FILES",
         "notes": list(r.warnings),
@@ -88,13 +88,13 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
     return fields
 
 
-def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
+def _build_null(histogram: EqualWidthBars, r: Result) -> dict[str, Any]:
+    n_extreme = int(histogram.marked.sum())
     words = (
-        f"The differences of {null.n_trials:,} random swaps: {null.n_extreme:,} "
-        f"{'is' if null.n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[alternative]} as the observed one, "
-        f"{format_signed(null.observed)}."
+        f"The differences of {histogram.counts.sum():,} random swaps: {n_extreme:,} "
+        f"{'is' if n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[r.alternative]} as the observed one, {format_signed(r.difference)}."
     )
-    return {"observed": _shorten(null.observed), "bars": _build_bars(null.histogram), "words": words}
+    return {"observed": _shorten(r.difference), "bars": _build_bars(histogram), "words": words}
 
 
 def _build_bars(histogram: EqualWidthBars) -> dict[str, Any]:
