@@ -92,7 +92,8 @@ def _build_null(histogram: EqualWidthBars, r: Result) -> dict[str, Any]:
     n_extreme = int(histogram.marked.sum())
     words = (
         f"The differences of {histogram.counts.sum():,} random swaps: {n_extreme:,} "
-        f"{'is' if n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[r.alternative]} as the observed one, {format_signed(r.difference)}."
+        f"{'is' if n_extreme == 1 else 'are'} at least {EXTREME_TEXTS[r.alternative]} as the observed one, "
+        f"{format_signed(r.difference)}."
     )
     return {"observed": _shorten(r.difference), "bars": _build_bars(histogram), "words": words}
 
