@@ -14,12 +14,17 @@ from sigdask.statistics.exact import (
     SumProblem,
     TooLargeError,
     choose_method,
-    counting,
     iter_methods,
     solve,
 )
 from sigdask.statistics.exact.problems import StepSizes
-from sigdask.statistics.exact.sums import _iter_passes, bound_outside, compute_window, estimate_convolution_cost
+from sigdask.statistics.exact.sums import (
+    _iter_passes,
+    bound_outside,
+    compute_window,
+    count_pairings,
+    estimate_convolution_cost,
+)
 
 RNG = np.random.default_rng(5)
 REAL_PROBLEM = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
@@ -67,11 +72,11 @@ def test_numbers_larger_than_any_float_are_refused_in_words():
 )
 def test_the_largest_units_may_be_in_neither_half(monkeypatch, differences):
     """Against sums of all subsets: sometimes the largest units reach a threshold alone, sometimes nothing does."""
-    monkeypatch.setattr(counting, "MAX_HALF", 2)
+    monkeypatch.setattr("sigdask.statistics.exact.sums.MAX_HALF", 2)
     steps = StepSizes.from_differences(differences)
     sums = [sum(w * bit for w, bit in zip(steps.weights.tolist(), bits, strict=True))
             for bits in product((0, 1), repeat=steps.n)]  # fmt: skip
-    assert counting.count_pairings(steps) == [sum(x >= threshold for x in sums) for threshold in steps.thresholds]
+    assert count_pairings(steps) == [sum(x >= threshold for x in sums) for threshold in steps.thresholds]
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(40, 0, 25), (40, 12, 40), (41, 10, 22), (7, 3, 4), (1000, 440, 1000)])
