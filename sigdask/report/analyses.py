@@ -842,7 +842,7 @@ def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mappi
     import pydantic  # the results of comparisons do without it
 
     try:
-        analysis = pydantic.TypeAdapter(kind).validate_python(document)
+        analysis = pydantic.TypeAdapter(kind).validate_json(json.dumps(document), strict=True)  # "nan" is no number
     except pydantic.ValidationError as error:
         fault = error.errors()[0]
         place = ".".join(map(str, fault["loc"]))

@@ -100,7 +100,7 @@ def test_their_json_is_read_again_and_refused_if_a_number_is_impossible(compute,
     path, computed = tmp_path / "results.json", compute().to_dict()
     path.write_text(json.dumps(computed))
     assert load_results(path).to_dict() == computed
-    for seed in (math.nan, 10**400):
+    for seed in (math.nan, 10**400, "nan"):
         path.write_text(json.dumps(computed | {"seed": seed}))
         with pytest.raises(InputError, match=r"results\.json"):
             load_results(path)
