@@ -129,8 +129,7 @@ SENTENCES = {
     "clusters": "{Systems} are grouped in clusters of ranks. " + CLUSTERS,
     "tied": "{Systems} that are not significantly different from the best are called tied with it.",
     "ranks": CLUSTERS,
-    "sets": "Verdicts over several sets are about the mean difference{how}. A lower bound of the number of sets in "
-    "which one system scores above the other is given [[benjamini2008]].",
+    "sets": "Verdicts over several sets are about the mean difference{how}.",
     "intervals": "{confidence:.4g} % confidence intervals of differences{alone} were computed by {methods}.",
     "simultaneous": "Simultaneous {confidence:.4g} % confidence intervals were computed by the largest statistic of "
     "the studentised bootstrap [[efron1993]], in one step, with {n:,} resamples.",
