@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
+import numpy as np
 import orjson
 
 PLAIN_TYPES = (str, int, bool, type(None))
@@ -181,6 +182,40 @@ def describe_items(items: Sequence[str], noun: str = "item") -> str:
     "5 items ('a', 'b', 'c' and 2 more)"
     """
     return f"{format_count(len(items), noun)} ({format_list([*map(repr, items)])})"
+
+
+MAX_VALUE = 400
+"""Maximum characters of an output or a gold standard that are shown."""
+
+CUT = " […]"
+
+
+def format_value(value: Any) -> str:
+    """Return an output or a gold standard as text, with a visible mark if it is shortened.
+
+    Examples
+    --------
+    >>> format_value("a cat"), format_value(True), format_value(("B", "O")), format_value(0.25)
+    ('a cat', 'yes', 'B O', '0.25')
+    >>> format_value(frozenset({"b", "a"})), format_value({"d1": 1, "d0": 0})
+    ('a, b', 'd0: 0, d1: 1')
+    >>> format_value("x" * 500) == "x" * 396 + " […]"
+    True
+    """
+    text = _format_plain(value)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - len(CUT)] + CUT
+
+
+def _format_plain(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{_format_plain(key)}: {_format_plain(item)}" for key, item in sorted(value.items()))
+    if isinstance(value, (set, frozenset)):
+        return ", ".join(sorted(map(_format_plain, value)))
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return " ".join(map(_format_plain, value))
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
 
 
 def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> str:

@@ -26,6 +26,7 @@ from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns import Subset
 from sigdask.results.export import NO_CONTRIBUTION, SHARE, SWAP, build_unit_data
 from sigdask.results.table import Table
+from sigdask.text import format_value
 
 MAX_BARS = 61
 ROUNDING = 1e-9
@@ -84,11 +85,6 @@ MAX_DECIDING = 10
 
 MAX_ITEMS = 3
 """Maximum number of items of a unit whose texts are shown."""
-
-MAX_CHARACTERS = 400
-"""Maximum characters of a text that are shown."""
-
-CUT = " […]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,34 +154,6 @@ def _list_gold(counts: Counts, item: int) -> tuple[str, ...]:
     return tuple(map(format_value, answer)) if is_several else (format_value(answer),)
 
 
-def format_value(value: Any) -> str:
-    """Return an output or a gold standard as text, with a visible mark if it is shortened.
-
-    Examples
-    --------
-    >>> format_value("a cat"), format_value(True), format_value(("B", "O")), format_value(0.25)
-    ('a cat', 'yes', 'B O', '0.25')
-    >>> format_value(frozenset({"b", "a"})), format_value({"d1": 1, "d0": 0})
-    ('a, b', 'd0: 0, d1: 1')
-    >>> format_value("x" * 500) == "x" * 396 + " […]"
-    True
-    """
-    text = _format_plain(value)
-    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - len(CUT)] + CUT
-
-
-def _format_plain(value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        return ", ".join(f"{_format_plain(key)}: {_format_plain(item)}" for key, item in sorted(value.items()))
-    if isinstance(value, (set, frozenset)):
-        return ", ".join(sorted(map(_format_plain, value)))
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return " ".join(map(_format_plain, value))
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredUnits:
     """The units that both systems of a comparison have, in the order of the data.
@@ -235,16 +203,14 @@ class UnitShares:
     ----------
     add_up : bool
         Whether their sum is the difference.
-    n_for_a, n_for_b, n_alike : int
-        Numbers of units that raise the difference of scores, that lower it, and that do neither.
+    counts : tuple of int
+        Numbers of units that raise the difference of scores, that do neither, and that lower it.
     histogram : EqualWidthBars or None
         Histogram of the contributions other than 0. Negative ones are marked. None if there are none.
     """
 
     add_up: bool
-    n_for_a: int
-    n_for_b: int
-    n_alike: int
+    counts: tuple[int, int, int]
     histogram: EqualWidthBars | None
 
 
@@ -305,7 +271,7 @@ def _open_comparison(comparisons: Comparisons, index: int, row: int) -> Comparis
     n_for_a, n_for_b = int((values > 0).sum()), int((values < 0).sum())
     differing, order = values[values != 0], np.argsort(-values, kind="stable")
     histogram = EqualWidthBars.from_values(differing, differing < 0) if len(differing) else None
-    shares = UnitShares(units.kind == SHARE, n_for_a, n_for_b, len(values) - len(differing), histogram)
+    shares = UnitShares(units.kind == SHARE, (n_for_a, len(values) - len(differing), n_for_b), histogram)
     largest = [*order[: min(MAX_DECIDING, n_for_a)], *order[::-1][: min(MAX_DECIDING, n_for_b)]]
     described = tuple(_describe_unit(c.counts, pair, units, k) for k in largest)
     return ComparisonDetails(row, null, words, shares, described)

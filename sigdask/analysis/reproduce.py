@@ -315,7 +315,7 @@ def _find_pairs(recorded: Sequence[RecordedResult], counts: Counts, compare: Com
     systems: dict[Any, dict[str, str]] = {}
     for (unit, by), metrics in metrics_of.items():
         for result in compare(counts, metrics=[*metrics], unit=unit, by=by, **PROBE_OPTIONS):
-            signature = _parse_signature(result)
+            signature = Signature.parse(result.test_signature or "")
             key, data = _get_key(signature), signature.data
             pairs.setdefault((key, data.a, data.b), []).append((result.a, result.b))
             pairs.setdefault((key, data.b, data.a), []).append((result.b, result.a))
@@ -502,11 +502,8 @@ def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedR
     if any(entry.signature.adjust and not entry.values for entry in recorded):
         yield "its adjusted p needs the whole family: reproduce a file of results instead"
     for again in repeated:
-        old, new = (dict(s.options) for s in (again.recorded.signature, _parse_signature(again.result)))
+        old, new = (
+            dict(s.options) for s in (again.recorded.signature, Signature.parse(again.result.test_signature or ""))
+        )
         changed = [key for key in old | new if old.get(key) != new.get(key)]
         yield from (f"{again.result.metric}: {k} was {old.get(k, 'none')}, is {new.get(k, 'none')}" for k in changed)
-
-
-def _parse_signature(result: Result) -> Signature:
-    assert result.test_signature is not None
-    return Signature.parse(result.test_signature)

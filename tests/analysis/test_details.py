@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from builders import build_rng
 
-from sigdask.analysis.details import CUT, MAX_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
 from sigdask.formats import read
 from sigdask.metrics import black_box
+from sigdask.text import CUT, MAX_VALUE
 
 N = 60
 
@@ -42,7 +42,7 @@ def test_the_null_distribution_is_that_of_the_trials_of_a_result(side):
 def test_units_on_which_systems_tie_favour_neither():
     five_units = Counts.from_scores({"a": [3, 2, 5, 7, 1], "b": [1, 1, 1, 1, 1]})
     _, [details] = compare_opened([five_units])
-    assert (details.shares.n_for_a, details.shares.n_for_b, details.shares.n_alike) == (4, 0, 1)
+    assert details.shares.counts == (4, 1, 0)
 
 
 def test_units_of_a_mean_add_up_and_the_largest_are_named():
@@ -57,8 +57,8 @@ def test_units_of_a_mean_add_up_and_the_largest_are_named():
     np.testing.assert_allclose(
         [unit.value for unit in details.deciding_units[:10]], unit_shares[order[:10]], atol=1e-12
     )
-    assert details.shares.n_for_a == np.count_nonzero(unit_shares > 0)
-    assert (details.shares.n_for_a + details.shares.n_for_b + details.shares.n_alike) == N == results[0].n_units
+    assert details.shares.counts[0] == np.count_nonzero(unit_shares > 0)
+    assert sum(details.shares.counts) == N == results[0].n_units
     assert details.deciding_units[0].items[0].a == f"{a[order[0]]:.6g}"
 
 
@@ -78,7 +78,7 @@ def test_texts_stand_beside_the_units_and_long_ones_are_cut():
         item.a for details in all_details for unit in details.deciding_units for item in unit.items if item.name == "3"
     }
     assert cut.endswith(CUT)
-    assert len(cut) == MAX_CHARACTERS
+    assert len(cut) == MAX_VALUE
 
 
 def test_documents_are_named_with_the_items_in_which_the_outputs_differ():
@@ -108,7 +108,7 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
     assert [details.row for details in all_details] == list(range(len(results)))
     by_kind, subset_details = compare_opened([test_set], trials=999, by="kind")
     for details, result in zip(subset_details, by_kind, strict=True):
-        assert details.shares.n_for_a + details.shares.n_for_b + details.shares.n_alike == result.n_units
+        assert sum(details.shares.counts) == result.n_units
 
 
 def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):

@@ -67,10 +67,7 @@ Families = Sequence[tuple[Adjustment, Integers]]
 MAX_NAMED = 5
 """Maximum number of skipped comparisons that are named."""
 
-EXACT_WITHOUT_TRIALS = (
-    "{method=exact} counts no random trials. Leave out {trials} (it sets only the resamples of intervals by "
-    "inversion), or give {method=both}"
-)
+EXACT_WITHOUT_TRIALS = "{method=exact} counts no random trials. Leave out {trials}, or give {method=both}"
 
 NO_ROWS = np.zeros(0, np.int64)
 
@@ -166,12 +163,8 @@ def plan_set(counts: Counts, spec: CompareSpec) -> SetAnalysis:
     spec = replace(spec, metrics=[bind_metric(metric, grouped) for metric in metrics])  # once for all units
     main = plan_jobs(grouped, spec)
     dependences = compute_unit_correlations(main) if grouped.groups else {}
-    return SetAnalysis(
-        main,
-        dependences,
-        compute_run_scores(main, metrics),
-        [] if spec.margin is None else plan_margins(main),
-    )
+    margins = [] if spec.margin is None else plan_margins(main)
+    return SetAnalysis(main, dependences, compute_run_scores(main, metrics), margins)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

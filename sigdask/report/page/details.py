@@ -82,7 +82,7 @@ def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, te
     if comparison.shares is not None:
         own, (asked, gold) = comparison.shares, comparison.field_names
         bars = None if own.histogram is None else _build_bars(own.histogram)
-        shares = {"counts": [own.n_for_a, own.n_alike, own.n_for_b], "add_up": own.add_up, "bars": bars}
+        shares = {"counts": own.counts, "add_up": own.add_up, "bars": bars}
         fields |= {"gold": gold, "asked": asked}
         fields |= {"unit": r.unit, "shares": shares, "units": _build_units(comparison, texts)}
     return fields
