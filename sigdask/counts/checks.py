@@ -24,7 +24,7 @@ BLOCK = 1 << 16
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return unicodedata.normalize("NFC", text).encode(errors="backslashreplace")
+    return canonicalize_column([text])[0].encode()
 
 
 def check_names(systems: Sequence[str], minimum: int = 2) -> None:

@@ -246,8 +246,8 @@ def detect(
 
 def _are_folders(sources: Sequence[Source], gold: Path | None, format_: str) -> bool:
     """Return whether sources are several folders that their format does not read itself."""
-    are_folders = all(not (s.parts or is_url(str(s.path))) and s.path.is_dir() for s in sources)
-    if len(sources) < 2 or not are_folders or format_ in FOLDER_FORMATS:
+    are_several = len(sources) > 1 and not any(s.parts or is_url(str(s.path)) for s in sources)
+    if not are_several or format_ in FOLDER_FORMATS or not all(s.path.is_dir() for s in sources):
         return False
     detected = FOLDER_FORMATS if format_ in DETECTED else ()
     return not any(FORMATS[name].fits(sources, gold) for name in detected)
