@@ -32,9 +32,10 @@ CUTOFFS = [2, 5, 9]
 def test_counts_are_those_of_fractions():
     candidates = draw_candidates()
     lists = MeasureRankings(candidates, fill_options(RankingOptions, {"n": CUTOFFS}))
-    place, n = candidates.named.place, 300
-    ranks, gold = np.argsort(np.argsort(-candidates.oriented, axis=1), axis=1)[:, place], candidates.gold[place]
-    key = compute_stream_key(0, "", candidates.named.units)
+    place, n = np.argsort(candidates.ids), 300
+    scores = np.array([*candidates.oriented.values()])
+    ranks, gold = np.argsort(np.argsort(-scores, axis=1), axis=1)[:, place], candidates.gold[place]
+    key = compute_stream_key(0, "", np.array(candidates.ids)[place].tolist())
     swaps = draw_swap_bits(key, run=0, first=0, n_trials=n, n_units=len(gold))
     expected = []
     for a, b in lists.pairs:
