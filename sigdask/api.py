@@ -635,8 +635,7 @@ def meta(
         Metrics to compare, by default all pairs.
     baseline : str, optional
         Compare all other metrics only with this one.
-    alternative, method, exact_limit, trials, seed, alpha, adjust, tests, interval, confidence, resamples, margin, \
-    second_run
+    alternative, method, exact_limit, trials, seed, alpha, adjust, second_run
         The test, as in `compare_all`.
     cluster, workers, progress, cache
         Where trials are counted, as in `compare_all`.

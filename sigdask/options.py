@@ -245,8 +245,8 @@ class RunOptions(TypedDict, total=False):
     ]
 
 
-class TestOptions(TypedDict, total=False):
-    """The test of each comparison, and the results shown with its p."""
+class RandomizationOptions(TypedDict, total=False):
+    """The test of each comparison."""
 
     alternative: AlternativeOption
     method: Annotated[
@@ -277,6 +277,12 @@ class TestOptions(TypedDict, total=False):
     ]
     seed: Seed
     alpha: Alpha
+    second_run: SecondRun
+
+
+class TestOptions(RandomizationOptions, total=False):
+    """The test of each comparison, and the results shown with its p."""
+
     tests: Annotated[
         str | Sequence[str] | None,
         Option(
@@ -316,7 +322,6 @@ class TestOptions(TypedDict, total=False):
             metavar="M",
         ),
     ]
-    second_run: SecondRun
 
 
 class FamilyOptions(TypedDict, total=False):
@@ -429,8 +434,11 @@ class AgreementOptions(TypedDict, total=False):
     ]
 
 
-class MetaOptions(AgreementOptions, ComparisonOptions, FamilyOptions, total=False):
+class MetaOptions(AgreementOptions, RandomizationOptions, RunOptions, FamilyOptions, total=False):
     """Options of comparisons of metrics, as typed keyword arguments of `meta`."""
+
+    progress: Progress
+    cache: Cache
 
 
 class LabelTestOptions(TypedDict, total=False):

@@ -74,7 +74,7 @@ def command(**options: Any) -> None:
 def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **options: Any) -> None:
     """Read the systems, compare them, and print and write the results; `prepare` is given the data before that."""
     clusters.check_cluster(options["cluster"])
-    classical.parse_tests(options["tests"])
+    classical.parse_tests(options.get("tests"))
     spec = fill_options(SelectionOptions, select_options(SelectionOptions, options))
     details: Sequence[ComparisonDetails] = ()
     with show_progress() as spec["progress"]:

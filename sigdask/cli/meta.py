@@ -34,9 +34,7 @@ GROUPS = {
     ),
     "Agreement": declare.options(declared.AgreementOptions),
     "What to compare": (*declare.options(declared.ChoiceOptions, "pairs", "baseline", "by"), declare.NAME),
-    "The test": declare.options(
-        declared.TestOptions, "alternative", "method", "exact_limit", "trials", "seed", "alpha", "second_run"
-    ),
+    "The test": declare.options(declared.RandomizationOptions),
     "Many comparisons": declare.ADJUST,
     "Where to run": (*declare.RUN, *declare.CACHE),
     "Output": OUTPUT,
@@ -68,4 +66,4 @@ def command(**options: Any) -> None:
     format_ = build_format(options["language_pair"], options["scores"], options["lower"], given)
     human = () if options["human"] is None else (f"gold={options['human']}",)
     read = {"format_": format_, "columns": (*options["columns"], *human), "metrics": (metric,), "unit": unit}
-    compare(partial(sort_by_agreement, metric), **{**options, **read, "gold": None, "tests": ()})
+    compare(partial(sort_by_agreement, metric), **{**options, **read, "gold": None})
