@@ -343,15 +343,15 @@ NOTED_OPTIONS = {**list_options(TestOptions), **list_options(FamilyOptions)}
 """Options that notes on results name if they have no effect."""
 
 
-def find_unused_options(values: Mapping[str, Any]) -> list[Option]:
-    """Return the options of a comparison that are set, but have no effect together with the others.
+def find_unused_options(values: Mapping[str, Any], declared: Mapping[str, Option] = NOTED_OPTIONS) -> list[Option]:
+    """Return the declared options that are set, but have no effect together with the others.
 
     Examples
     --------
     >>> [option.name for option in find_unused_options({"interval": "none", "resamples": 99})]
     ['resamples']
     """
-    given = [o for o in NOTED_OPTIONS.values() if values.get(o.name) not in (None, o.default)]
+    given = [o for o in declared.values() if values.get(o.name) not in (None, o.default)]
     return [o for o in given if o.idle_with is not None and values.get(o.idle_with[0]) == o.idle_with[1]]
 
 
@@ -453,7 +453,9 @@ class LabelTestOptions(TypedDict, total=False):
         AdjustTests | None,
         Option("Adjustment of p over all labellings and metrics.", otherwise="holm for several labellings, else none"),
     ]
-    trials: Annotated[int | None, TrialsOption("Number of random permutations.", otherwise="1048576")]
+    trials: Annotated[
+        int | None, TrialsOption("Number of random permutations.", otherwise="1048576", idle_with=("method", "exact"))
+    ]
     seed: Seed
     alpha: Alpha
     second_run: SecondRun

@@ -26,7 +26,7 @@ from sigdask.interface import spell
 from sigdask.metrics.base import AnyBound, BoundMetric
 from sigdask.metrics.forms import Form, Formula, Ratios
 from sigdask.metrics.labels import compute_kappa, compute_mcc
-from sigdask.options import AdjustTests, IndependenceOptions, fill_options
+from sigdask.options import AdjustTests, IndependenceOptions, fill_options, find_unused_options, list_options
 from sigdask.randomization.panels.permuted import AgreementScore, PermutedPanel
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS, SwapUnits
 from sigdask.randomization.slabs import Job
@@ -34,6 +34,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
+from sigdask.results.fields import note_unused
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds
 from sigdask.statistics.bounds import P_VALUE_ADJUSTMENTS, Check, estimate_trials_to_decide
@@ -393,7 +394,9 @@ def compute_independence(
         )
         for (s, m), fields, adjusted in zip(tests, judged, _adjust_p(judged, adjust), strict=True)
     )
-    return IndependenceResults(results, settings["seed"], alpha, tuple(counts.notices), adjust)
+    unused = find_unused_options(settings, list_options(IndependenceOptions))
+    notes = [note_unused(option, f"with {spell(*option.idle_with)}").text for option in unused if option.idle_with]
+    return IndependenceResults(results, settings["seed"], alpha, (*counts.notices, *notes), adjust)
 
 
 def _score_all(

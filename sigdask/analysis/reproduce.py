@@ -502,8 +502,7 @@ def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedR
     if any(entry.signature.adjust and not entry.values for entry in recorded):
         yield "its adjusted p needs the whole family: reproduce a file of results instead"
     for again in repeated:
-        old, new = (
-            dict(s.options) for s in (again.recorded.signature, Signature.parse(again.result.test_signature or ""))
-        )
+        old = dict(again.recorded.signature.options)
+        new = dict(Signature.parse(again.result.test_signature or "").options)
         changed = [key for key in old | new if old.get(key) != new.get(key)]
         yield from (f"{again.result.metric}: {k} was {old.get(k, 'none')}, is {new.get(k, 'none')}" for k in changed)

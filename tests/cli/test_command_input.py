@@ -228,6 +228,14 @@ def test_results_name_options_that_have_no_effect():
         assert any(note.text.startswith(text) for note in sigdask.compare_all(data, **options).notes), text
 
 
+def test_tests_of_independence_name_options_that_have_no_effect(tmp_path):
+    (tmp_path / "labels.csv").write_text("item,gold,a\n1,x,x\n2,y,y\n3,x,y\n4,y,y\n")
+    result = call_sigdask(
+        "independence", "labels.csv", *["--method", "exact", "--trials", "99", "--json", "-"], cwd=tmp_path
+    )
+    assert json.loads(result.stdout)["warnings"] == ["--trials has no effect with --method exact; leave it out"]
+
+
 def test_plans_name_options_that_have_no_effect(tmp_path):
     (tmp_path / "scores.csv").write_text(SCORES)
     tables = '[[test_set]]\nname = "t"\nsystems = ["scores.csv"]\ninterval = "none"\nresamples = 9\n'
