@@ -183,6 +183,8 @@ def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | No
         check_single(table, roles.get(role, []), role, options)
     for column in unknown:
         _check_status(table, column)
+    if len(roles.get("item", [])) > 1:  # items with a part in common may depend on each other
+        roles["unit"] = [*roles.get("unit", []), *roles["item"]]
     left_out += [*rivals, *unnamed, *roles.get("text", [])]
     return Roles({role: tuple(columns) for role, columns in roles.items()}, tuple(unknown), tuple(left_out))
 

@@ -40,6 +40,7 @@ from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, collect_scores, group_rows, is_agreement, is_ranked
 from sigdask.results.record import NamedValues, Result
 from sigdask.results.table import Table
+from sigdask.statistics.bounds import CHECKS
 from sigdask.statistics.ranking_letters import RankedSystem, find_best
 from sigdask.statistics.rounding import format_p, format_score, format_signed
 from sigdask.text import format_list
@@ -238,7 +239,7 @@ def _name_checks(r: Result, alpha: float) -> str:
         return "disagree"
     if describe_contradiction(r, alpha):
         return "interval differs"
-    return "agree" if any(check.verdict == "agrees" for check in r.checks) else ""
+    return "agree" if any(check.name in CHECKS and check.verdict == "agrees" for check in r.checks) else ""
 
 
 COLUMNS = (

@@ -107,3 +107,4 @@ def test_rows_that_a_column_of_runs_does_not_tell_apart_are_refused_with_ways_th
     assert sigdask.read(path, ignore=["prompt_no", "seed"]).runs is None
     counts = sigdask.read(path, columns={"item": "question_id+prompt_no"})
     assert (counts.runs.column, counts.of_one.n_items) == ("seed", 8)
+    assert [*counts.of_one.groups] == ["question_id", "prompt_no"]  # dependence within each is checked
