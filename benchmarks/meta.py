@@ -21,7 +21,7 @@ from scipy.stats import kendalltau
 
 from sigdask.analysis.comparison.pairs import CompareSpec, list_comparisons
 from sigdask.counts import Counts
-from sigdask.randomization.kernels import limit_blas_threads
+from sigdask.execution.run import limit_blas_threads
 
 N_SYSTEMS, N_SEGMENTS = 15, 100
 TRIALS = 99

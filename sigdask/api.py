@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,9 +15,10 @@ from sigdask import formats
 from sigdask.analysis.agreement import build_format, find_unit, name_metric, sort_by_agreement
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, plan_study
-from sigdask.analysis.details import ComparisonDetails, UnitTables, compute_details, select_rows
+from sigdask.analysis.details import ComparisonDetails, compute_details, iter_units, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices, list_values
+from sigdask.counts.checks import check_indices
+from sigdask.counts.precision import list_values
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options, extract_with_options
 from sigdask.formats.frames import as_counts, move_index
@@ -723,4 +725,5 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions) -
 def _compute_results(study: Study, options: SelectionOptions) -> Results:
     """Return the results of a study after counting its trials."""
     results = study.build_results(count_with_options(study.jobs, options))
-    return convert_results(replace(results, units=UnitTables.from_study(study)), Results)
+    sets = [replace(analysis.main, panels=(), cells=[]) for analysis in study.analyses]  # panels may be large
+    return convert_results(replace(results, units=partial(iter_units, sets)), Results)

@@ -11,7 +11,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-from sigdask.cli import progress
+from sigdask.cli import streams
 from sigdask.io import addresses
 from sigdask.nightly.report import text as plans
 from sigdask.report.presentable import Results
@@ -113,7 +113,7 @@ def every_test_is_alike(monkeypatch):
     """
     monkeypatch.setattr(Results, "json_parts", _with_validation(Results.json_parts))
     monkeypatch.setattr(plans, "render_json", _with_validation(plans.render_json))
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 3600.0)
+    monkeypatch.setattr(streams, "SECONDS_BETWEEN_LINES", 3600.0)
     monkeypatch.setattr(addresses, "FOLDERS", [*addresses.FOLDERS])
     monkeypatch.setattr(sys, "path", [*sys.path])
 

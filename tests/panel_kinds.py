@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 from builders import build_panels
 
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
-from sigdask.metrics import black_box, find_metric, metric, replicates
+from sigdask.metrics import black_box, find_metric, metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, MeanOf, Ratios
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -110,7 +111,7 @@ def build_rankings():
 
 def build_panel(counts, *metrics, pairs=((0, 1),), seed=0, **options):
     """Return the only panel of some metrics, given by name or bound."""
-    bound = [replicates.bind_metric(find_metric(m, counts), counts) if isinstance(m, str) else m for m in metrics]
+    bound = [bind_metric(find_metric(m, counts), counts) if isinstance(m, str) else m for m in metrics]
     [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), bound, list(pairs), **options)
     return placed.panel
 

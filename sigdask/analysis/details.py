@@ -8,7 +8,7 @@ Tables of units have both systems' scores on every unit, and the contribution of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -337,46 +337,25 @@ NO_SUMS = "this metric is not computed from sums over units"
 """Reason why units have no contributions."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UnitTables:
-    """The data needed to score single units of compared systems, without panels.
+def iter_units(sets: Iterable[Comparisons], pair: tuple[str, str] | None = None) -> Iterator[pa.Table]:
+    """Yield the units of each comparison, in the order of test sets, subsets, pairs and metrics.
 
-    It is pickled as None, because outputs may be large and metrics may be functions that cannot be pickled.
-
-    Attributes
+    Parameters
     ----------
-    sets : tuple of Comparisons
-        The comparisons of each test set, without panels and jobs.
+    sets : iterable of Comparisons
+        The comparisons of each test set. They need no panels.
+    pair : (str, str), optional
+        Two systems; by default the pairs that were compared.
     """
-
-    sets: tuple[Comparisons, ...]
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Pickle as None."""
-        return type(None), ()
-
-    @staticmethod
-    def from_study(study: Study) -> UnitTables:
-        """Return the unit tables of a study."""
-        return UnitTables(tuple(replace(analysis.main, panels=(), cells=[]) for analysis in study.analyses))
-
-    def iter_scores(self, pair: tuple[str, str] | None = None) -> Iterator[pa.Table]:
-        """Yield the units of each comparison, in the order of test sets, subsets, pairs and metrics.
-
-        Parameters
-        ----------
-        pair : (str, str), optional
-            Two systems; by default the pairs that were compared.
-        """
-        for comparisons in self.sets:
-            counts = comparisons.counts
-            pairs = comparisons.pairs.tolist()
-            if pair is not None:
-                pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
-            for value, mask in zip(comparisons.subsets, comparisons.masks, strict=True):
-                for a, b in pairs:
-                    for bound in comparisons.metrics:
-                        yield from _iter_scores(comparisons, (a, b), bound, value, mask)
+    for comparisons in sets:
+        counts = comparisons.counts
+        pairs = comparisons.pairs.tolist()
+        if pair is not None:
+            pairs = [[counts.systems.index(name) for name in pair]] if {*pair} <= {*counts.systems} else []
+        for value, mask in zip(comparisons.subsets, comparisons.masks, strict=True):
+            for a, b in pairs:
+                for bound in comparisons.metrics:
+                    yield from _iter_scores(comparisons, (a, b), bound, value, mask)
 
 
 def _iter_scores(

@@ -22,11 +22,10 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import Floats
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
-from sigdask.execution.run import connect_once, count_with_options, extract_with_options
+from sigdask.execution.run import connect_once, count_with_options, extract_with_options, limit_blas_threads
 from sigdask.interface import spell
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import OPTIONS, Alternative, PowerOptions, SelectionOptions, fill_options
-from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.power import ObservedPair, PowerSamples, can_decide
 from sigdask.randomization.slabs import Job
 from sigdask.randomization.tallies import Tally

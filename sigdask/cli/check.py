@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from sigdask.cli import declare
-from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import output_columns, print_data, print_line, print_text
+from sigdask.cli.streams import output_columns, print_data, print_line, print_text, show_progress
 from sigdask.errors import InputError
 from sigdask.nightly import plan as plans
 from sigdask.nightly.run.check import check_plan_data

@@ -12,8 +12,7 @@ from sigdask import options as declared
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli import declare
-from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import LOG, is_json_log, output_columns, print_text
+from sigdask.cli.streams import LOG, is_json_log, output_columns, print_text, show_progress
 from sigdask.cli.write import build_page, check_units, is_printed, write_outputs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -88,9 +87,10 @@ def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **optio
             for warning in counts.notices:  # otherwise they are logged with the results
                 LOG.warning(warning)
             raise
-    texts = list_result_texts(results)
-    texts["html"] = lambda: [build_page(results, details, name=options["name"])]
-    write_outputs(options["outputs"], texts)
+    if options["outputs"]:
+        texts = list_result_texts(results)
+        texts["html"] = lambda: [build_page(results, details, name=options["name"])]
+        write_outputs(options["outputs"], texts)
     if options["items_file"]:
         write_units(options["items_file"], results.iter_units())
     print_results(results, options)

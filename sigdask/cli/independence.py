@@ -10,7 +10,7 @@ from sigdask import formats
 from sigdask import options as declared
 from sigdask.cli import declare
 from sigdask.cli.compare import read_systems
-from sigdask.cli.progress import show_progress
+from sigdask.cli.streams import show_progress
 from sigdask.cli.write import present_analysis
 from sigdask.counts import Counts
 from sigdask.errors import InputError

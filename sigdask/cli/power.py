@@ -8,8 +8,7 @@ from sigdask import options as declared
 from sigdask.analysis.power import check_question
 from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
-from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import LOG
+from sigdask.cli.streams import LOG, show_progress
 from sigdask.cli.write import present_analysis
 from sigdask.execution import clusters
 from sigdask.options import PowerOptions, fill_options, select_options

@@ -12,8 +12,7 @@ from sigdask import options as declared
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.cli import declare
-from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import LOG
+from sigdask.cli.streams import LOG, show_progress
 from sigdask.cli.write import present_analysis
 from sigdask.errors import InputError
 from sigdask.execution import clusters

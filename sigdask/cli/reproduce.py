@@ -13,8 +13,7 @@ from sigdask.analysis.reproduce import RecordedResult, RecordedResults, Reproduc
 from sigdask.api import compare_with_options
 from sigdask.cli import declare
 from sigdask.cli.compare import SYSTEMS, read_systems
-from sigdask.cli.progress import show_progress
-from sigdask.cli.streams import print_line
+from sigdask.cli.streams import print_line, show_progress
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import connect_once

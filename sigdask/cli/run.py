@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from sigdask.cli import declare
-from sigdask.cli.progress import show_progress
 from sigdask.cli.report import print_report, write_files
-from sigdask.cli.streams import LOG
+from sigdask.cli.streams import LOG, show_progress
 from sigdask.cli.write import check_overwriting
 from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import load_plan

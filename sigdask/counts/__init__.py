@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import checks
-from sigdask.counts.checks import check_unique
 from sigdask.counts.fields import (
     Array,
     LabelFields,
@@ -30,10 +29,20 @@ from sigdask.counts.fields import (
     to_object_array,
 )
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths, convert_scores, list_notes, read_fields
-from sigdask.counts.texts import ScopeNote, Texts, to_integers
+from sigdask.counts.texts import ScopeNote, Texts, check_unique, to_integers
 from sigdask.errors import InputError
 from sigdask.interface import suggest_group_file
 from sigdask.options import READING_OPTIONS, Missing
+
+
+def check_names(systems: Sequence[str], minimum: int = 2) -> None:
+    """Raise if there are fewer than `minimum` systems, or if two names are the same."""
+    if len(systems) < minimum:
+        names = f"only {systems[0]!r}" if systems else "none"
+        raise InputError(
+            f"a comparison needs two systems or more, found {names}", remedy="give the outputs of another system"
+        )
+    check_unique(systems, "system name")
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -169,7 +178,7 @@ class Counts:
     roles: str = ""
 
     def __post_init__(self) -> None:
-        checks.check_names(self.systems, minimum=1)
+        check_names(self.systems, minimum=1)
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items" if self.name else "no items: the data are empty")
         ids = None if self.ids is None else Texts.from_values(self.ids).decode()
@@ -177,7 +186,7 @@ class Counts:
         lengths = {"items": self.n_items} | {f"column {name!r}": len(column) for name, column in groups.items()}
         check_lengths(lengths if ids is None else lengths | {"ids": len(ids)})
         if ids is not None:
-            checks.check_unique(ids, "item id")
+            check_unique(ids, "item id")
         fields, notes = read_fields(self.fields) if type(self.fields) is dict else (self.fields, [])
         scope_notes = [str(text) for text in self.warnings if isinstance(text, ScopeNote)]
         warnings = (*(text for text in self.warnings if not isinstance(text, ScopeNote)), *notes)

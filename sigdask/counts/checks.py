@@ -1,15 +1,14 @@
-"""Checks of the names, ids and groups that counts are built from."""
+"""Checks of the items that systems have, and of what Python gives as their outputs."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence, ValuesView
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sigdask.counts.fields import Bools
+from sigdask.counts.precision import list_values
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, MissingItemsError
 from sigdask.interface import spell
@@ -22,21 +21,6 @@ BLOCK = 1 << 16
 """Number of items checked at a time."""
 
 
-def canonicalize(text: str) -> bytes:
-    """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return canonicalize_column([text])[0].encode()
-
-
-def check_names(systems: Sequence[str], minimum: int = 2) -> None:
-    """Raise if there are fewer than `minimum` systems, or if two names are the same."""
-    if len(systems) < minimum:
-        names = f"only {systems[0]!r}" if systems else "none"
-        raise InputError(
-            f"a comparison needs two systems or more, found {names}", remedy="give the outputs of another system"
-        )
-    check_unique(systems, "system name")
-
-
 def check_texts(column: Any, name: str) -> list[str]:
     """Return the texts of a column; raise if it is a single text or has a value that is none."""
     texts = [*list_values(column, name)]
@@ -44,29 +28,6 @@ def check_texts(column: Any, name: str) -> list[str]:
         if not isinstance(value, str):
             raise InputError(f"{name}: item {position} is {value!r}, not a text", remedy="write '' for an empty output")
     return Texts.from_values(texts).tolist()  # which UTF-8 can hold
-
-
-def list_values(values: Any, name: str) -> Any:
-    """Return the values of items in their order: generators as lists, masked values as NaN.
-
-    Raises
-    ------
-    InputError
-        For a mapping or set, and an array of another shape.
-    """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        return np.ma.filled(values.astype(np.float64), np.nan)
-    if isinstance(values, Iterator | ValuesView):
-        return list(values)
-    n_dimensions = getattr(values, "ndim", 1)
-    if isinstance(values, Mapping | set | frozenset | str | Path) or n_dimensions != 1:
-        found = f"a {type(values).__name__}" if n_dimensions == 1 else f"an array of {n_dimensions} dimensions"
-        raise InputError(
-            f"{name}: found {found}, expected a sequence of one number or label per item",
-            remedy="give a list or one column. Files are read by sigdask.compare_all(sigdask.read(FILE, FILE)), data "
-            "frames by sigdask.compare_all(frame)",
-        )
-    return values.astype(str) if isinstance(values, np.ndarray) and values.dtype.kind == "S" else values
 
 
 def check_indices(columns: Mapping[str, Any]) -> None:
@@ -80,25 +41,6 @@ def check_indices(columns: Mapping[str, Any]) -> None:
                 f"{first!r} and {name!r}: the series have the same index labels in different places",
                 remedy="bring both into one order (series.reindex), or give series.to_numpy()",
             )
-
-
-def check_unique(names: Sequence[str], what: str) -> None:
-    """Raise if two names have the same canonical form."""
-    forms = [] if isinstance(names, Texts) else [unicodedata.normalize("NFC", str(name)) for name in names]
-    if forms and len({*forms}) == len(forms):  # of a few names, sooner than by sorting in Arrow
-        return
-    order, are_repeated = canonicalize_column(names).sorted
-    if are_repeated.any():
-        raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")
-
-
-def canonicalize_column(names: Sequence[str]) -> Texts:
-    """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    from pyarrow import compute
-
-    texts = Texts.from_values(names)
-    forms = compute.utf8_normalize(texts.array, form="NFC")
-    return texts if forms.equals(texts.array) else Texts(forms)  # whose order is known once it was sorted
 
 
 def check_common_items(

@@ -14,14 +14,14 @@ ways:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sigdask.counts.checks import list_values
 from sigdask.counts.fields import Array, Bools, Floats
 from sigdask.errors import InputError
 from sigdask.text import format_list
@@ -262,3 +262,26 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
             f"different numbers of items ({details})", remedy="give the same items everywhere, in the same order"
         )
     return next(iter(lengths.values()), 0)
+
+
+def list_values(values: Any, name: str) -> Any:
+    """Return the values of items in their order: generators as lists, masked values as NaN.
+
+    Raises
+    ------
+    InputError
+        For a mapping or set, and an array of another shape.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    if isinstance(values, Iterator | ValuesView):
+        return list(values)
+    n_dimensions = getattr(values, "ndim", 1)
+    if isinstance(values, Mapping | set | frozenset | str | Path) or n_dimensions != 1:
+        found = f"a {type(values).__name__}" if n_dimensions == 1 else f"an array of {n_dimensions} dimensions"
+        raise InputError(
+            f"{name}: found {found}, expected a sequence of one number or label per item",
+            remedy="give a list or one column. Files are read by sigdask.compare_all(sigdask.read(FILE, FILE)), data "
+            "frames by sigdask.compare_all(frame)",
+        )
+    return values.astype(str) if isinstance(values, np.ndarray) and values.dtype.kind == "S" else values

@@ -9,6 +9,7 @@ Texts of items for display are looked up on demand. No metric uses them.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -227,3 +228,27 @@ class ScopeNote(str):
     """A note on how files were read that is printed in the first lines of an output, not below the results."""
 
     __slots__ = ()
+
+
+def canonicalize(text: str) -> bytes:
+    """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
+    return canonicalize_column([text])[0].encode()
+
+
+def canonicalize_column(names: Sequence[str]) -> Texts:
+    """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
+    from pyarrow import compute
+
+    texts = Texts.from_values(names)
+    forms = compute.utf8_normalize(texts.array, form="NFC")
+    return texts if forms.equals(texts.array) else Texts(forms)  # whose order is known once it was sorted
+
+
+def check_unique(names: Sequence[str], what: str) -> None:
+    """Raise if two names have the same canonical form."""
+    forms = [] if isinstance(names, Texts) else [unicodedata.normalize("NFC", str(name)) for name in names]
+    if forms and len({*forms}) == len(forms):  # of a few names, sooner than by sorting in Arrow
+        return
+    order, are_repeated = canonicalize_column(names).sorted
+    if are_repeated.any():
+        raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")

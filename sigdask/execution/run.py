@@ -25,13 +25,14 @@ from __future__ import annotations
 import math
 import operator
 import pickle
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -310,8 +311,9 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     philox.build()  # otherwise it would be loaded while trials are timed
     n_timed = int(min(panel.manner.timed, max(n_trials // share, 1)))
     timed = partial(panel.tally, run=0, first=0)
-    timed(n_trials=1)  # compiles and arranges
-    return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
+    with limit_blas_threads():
+        timed(n_trials=1)  # compiles and arranges
+        return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
 
 
 WAITING_SHARE = 0.05
@@ -508,9 +510,48 @@ def count_on_worker(task: Task, *panels: Any) -> CountedRanges:
     return [(trials, tally.narrow() if isinstance(tally, Tally) else tally) for trials, tally in results]
 
 
+_blas_lock = threading.Lock()
+_blas_limits: list[Any] = []
+"""Limits BLAS to one thread, once for each thread that multiplies, because tasks already run in parallel threads."""
+
+
+@lru_cache(maxsize=1)
+def _find_blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _take_control() -> None:
+    """Let this thread set the limit: since threadpoolctl 3.8 only the first thread that set one may, while it lives."""
+    from threadpoolctl import OpenBLASController
+
+    if (clear := getattr(OpenBLASController, "clear_controlling_thread", None)) is not None:
+        clear(force=True)
+
+
+@contextmanager
+def limit_blas_threads() -> Iterator[None]:
+    """Limit BLAS to one thread while any thread of the process is in this context."""
+    with _blas_lock:
+        if not _blas_limits:
+            _take_control()
+        _blas_limits.append(_blas_limits[0] if _blas_limits else _find_blas().limit(limits=1))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            limit = _blas_limits.pop()
+            if not _blas_limits:
+                _take_control()
+                limit.restore_original_limits()
+                _take_control()
+
+
 def count_task(task: Task, *panels: Any) -> CountedRanges:
     """Return the tally of each range of a task's trials, or the error that a metric raised on that range."""
-    return [(trials, _count_trials(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
+    with limit_blas_threads():
+        return [(trials, _count_trials(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
 
 
 def _count_trials(trials: TrialRange, panel: Any) -> Tally | SigdaskError:

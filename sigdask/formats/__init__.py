@@ -7,13 +7,14 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError, MissingColumnError, RefusedFileError
 from sigdask.formats import folders
-from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
+from sigdask.formats.grouping import list_group_files, read_with_groups
 from sigdask.formats.reading import runs
 from sigdask.formats.reading.files import cache_files
 from sigdask.formats.reading.options import (
@@ -102,12 +103,7 @@ def read(
     sources = [s if isinstance(s, Source) else parse_source(s) for s in listed]
     gold_path = None if gold is None else as_path(gold)
     if is_address(format):
-        table_groups = list_group_files(options)
-        reader = addresses.load_object(format, "format")
-        counts = reader(sources, gold_path, remove_file_groups(options, table_groups))
-        if not isinstance(counts, Counts):
-            raise InputError(f"format {format!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
-        return add_file_groups(counts, table_groups, options)
+        return _read_with(addresses.load_object(format, "format"), sources, gold_path, options)
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)
@@ -151,12 +147,10 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
             return replace(_read_sources(sources, gold, TABLE, replace(options, own={})), format=name)
     reader: Reader = FORMATS[name].load()
     FORMATS[name].check(name, gold, options)
-    table_groups = list_group_files(options)
 
     def read_files(run_sources: Sequence[Source], run_options: Options) -> Counts:
-        reader_options = remove_file_groups(run_options, table_groups)
-        with _suggest_group_file(reader_options):
-            return add_file_groups(reader(run_sources, gold, reader_options), table_groups, run_options)
+        with _suggest_group_file(run_options):
+            return _read_with(reader, run_sources, gold, run_options)
 
     try:
         counts = runs.read_runs(read_files, sources, options, format_=name, has_gold=gold is not None)
@@ -167,6 +161,16 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLES_OF_ROLES else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
+
+
+def _read_with(reader: Reader, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Return what a reader reads, with the groups from files."""
+    read_ = partial(reader, sources, gold)
+    has_groups = options.group_file is not None or options.documents is not None
+    counts = read_with_groups(read_, options) if has_groups else read_(options)
+    if not isinstance(counts, Counts):
+        raise InputError(f"format {reader!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
+    return counts
 
 
 def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:

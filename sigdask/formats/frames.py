@@ -13,8 +13,9 @@ from typing import Any, cast
 import numpy as np
 
 from sigdask import formats
-from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices, check_names, list_values
+from sigdask.counts import Counts, check_names
+from sigdask.counts.checks import check_indices
+from sigdask.counts.precision import list_values
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, parse_format
 from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, provide_tables

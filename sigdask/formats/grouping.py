@@ -6,7 +6,7 @@ items and rows have the same order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -124,18 +124,13 @@ def list_group_files(options: Options) -> list[GroupFile]:
     return [GroupFile(path, unnamed) for path, unnamed in named_paths if path is not None]
 
 
-def remove_file_groups(options: Options, files: Sequence[GroupFile]) -> Options:
-    """Return options without the group columns that come from group files."""
-    if not files:
-        return options
+def read_with_groups(read: Callable[[Options], Counts], options: Options) -> Counts:
+    """Read data, and add the groups from files; documents that the reader found itself take precedence."""
+    files = list_group_files(options)
     file_names = set[str]().union(*(file.names for file in files))
-    return replace(options, groups=tuple(name for name in options.groups if name not in file_names))
-
-
-def add_file_groups(counts: Counts, files: Sequence[GroupFile], options: Options) -> Counts:
-    """Add the groups from files; documents that the reader found itself take precedence."""
+    counts = read(replace(options, groups=tuple(name for name in options.groups if name not in file_names)))
     groups = dict(counts.groups)
     for file in files:
         if file.unnamed == GROUP or DOCUMENT not in counts.groups:
             groups |= file.find_groups(counts, options)
-    return replace(counts, groups=groups) if files else counts
+    return replace(counts, groups=groups)

@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import UNNAMED, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.formats.tables.scores import list_scores
 from sigdask.interface import spell
-from sigdask.io.addresses import load_entry_points
+from sigdask.io.addresses import load_object
 from sigdask.metrics import retrieval
 from sigdask.metrics.regression import PREFIX
 from sigdask.text import format_list
@@ -288,11 +289,12 @@ name is a column of scores.
 @cache
 def add_installed_formats() -> None:
     """Add the formats that other packages declare by entry points of the group `sigdask.formats`."""
-    for name, declared in load_entry_points("sigdask.formats"):
-        if not isinstance(declared, Format) or name in FORMATS:
+    for entry in sorted(entry_points(group="sigdask.formats")):
+        declared = load_object(entry.value, f"entry point {entry.name} of sigdask.formats:")
+        if not isinstance(declared, Format) or entry.name in FORMATS:
             expected = "a Format, with a name that no other one has"
-            raise InputError(f"entry point {name!r} of sigdask.formats", found=declared, expected=expected)
-        FORMATS[name] = declared
+            raise InputError(f"entry point {entry.name!r} of sigdask.formats", found=declared, expected=expected)
+        FORMATS[entry.name] = declared
 
 
 TABLE = "table"

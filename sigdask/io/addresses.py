@@ -6,8 +6,6 @@ import pkgutil
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +49,6 @@ def load_object(address: str, what: str) -> Any:
         problem = f"{what} {address!r}: cannot import it ({describe_failure(error)})"
         remedy = f"modules are searched for on Python's path and in {', '.join(FOLDERS)}"
         raise InputError(problem, remedy=remedy) from None
-
-
-def load_entry_points(group: str) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the object of each entry point of a group, sorted by name."""
-    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
-        yield entry.name, load_object(entry.value, f"entry point {entry.name} of {group}:")
 
 
 def describe_failure(error: BaseException) -> str:

@@ -7,15 +7,15 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import cache, partial
+from importlib.metadata import entry_points
 from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.interface import spell_in
 from sigdask.io import addresses
-from sigdask.io.addresses import load_entry_points
 from sigdask.metrics import labels, regression, replicates, retrieval, texts
-from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, has_rankings, list_score_columns
+from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec, has_rankings, list_score_columns, mean
 from sigdask.metrics.user import black_box, load_metric, metric
 from sigdask.text import format_list
 
@@ -25,7 +25,7 @@ _KINDS = ("precision", "recall", "f1", "f", "jaccard")
 _AVERAGES = {"macro": "mean over the gold labels", "micro": "of counts summed over the gold labels"}
 
 METRICS: dict[str, tuple[Callable[[Spec], Metric | BlackBox], str]] = {
-    "mean": (labels.mean, "mean of item scores"),
+    "mean": (mean, "mean of item scores"),
     "accuracy": (labels.accuracy, "share of items labelled right (of tokens in the formats conll and mbt)"),
     "precision": (labels.ratio, "correct / given; precision[LABEL]; option zero_division=0|1"),
     "recall": (labels.ratio, "correct / gold; recall[LABEL]; option zero_division=0|1"),
@@ -131,11 +131,12 @@ SPELLINGS = ((r"(?<=[a-z])(?=[A-Z][a-z])", "_"), (r"(?<![A-Za-z])DER(?![A-Za-z])
 @cache
 def add_installed_metrics() -> None:
     """Add the metrics that other packages name by entry points of the group `sigdask.metrics`."""
-    for name, loaded in load_entry_points("sigdask.metrics"):
-        if name in METRICS:
-            raise InputError(f"entry point {name!r} of sigdask.metrics: there is a metric of this name already")
+    for entry in sorted(entry_points(group="sigdask.metrics")):
+        if entry.name in METRICS:
+            raise InputError(f"entry point {entry.name!r} of sigdask.metrics: there is a metric of this name already")
+        loaded = addresses.load_object(entry.value, f"entry point {entry.name} of sigdask.metrics:")
         description = (loaded.__doc__ or "metric of another package").split("\n")[0]
-        METRICS[name] = partial(_build_installed, loaded), description
+        METRICS[entry.name] = partial(_build_installed, loaded), description
 
 
 def _build_installed(loaded: Any, spec: Spec) -> Metric | BlackBox:
@@ -291,7 +292,7 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
 def build_column_metric(column: str) -> Metric:
     """Return the metric that is the mean of a score column; the column's name determines whether lower is better."""
     better = "lower" if is_lower_better(column) else "higher"
-    return labels.mean(Spec(column, "mean", column, {"better": better}))
+    return mean(Spec(column, "mean", column, {"better": better}))
 
 
 def _split_name(column: str) -> list[str]:

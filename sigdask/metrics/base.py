@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from sigdask.counts import Counts
@@ -12,7 +13,7 @@ from sigdask.counts.fields import Array, Bools
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics.extraction import Extraction
-from sigdask.metrics.forms import Form, Ratios, is_user_function, reduce_by_address
+from sigdask.metrics.forms import MEAN, Form, Ratios, is_user_function, reduce_by_address
 from sigdask.text import suggest_name
 
 
@@ -357,3 +358,25 @@ def build_lacking_error(name: str, needed: str, counts: Counts) -> InputError:
 
 AnyBound = BoundMetric | BoundSets | BoundRanks | BoundAgreement | BlackBox
 """A metric bound to data, or a metric of whole outputs, which needs no binding."""
+
+
+def mean(spec: Spec) -> Metric:
+    """Return the metric that is the mean of the item scores; mean[COLUMN] for one of several columns.
+
+    The option better=higher|lower gives the direction.
+    """
+    spec.check_options("better", label=True)
+    is_higher_better = spec.get_choice("better", ("higher", "lower")) == "higher"
+    field = "score" if spec.label is None else f"score[{spec.label}]"
+    return Metric(spec.name, partial(bind_share, spec.name, field, higher_is_better=is_higher_better))
+
+
+def bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
+    """Bind the mean over items of a field."""
+    if field_name not in counts.fields:
+        if columns := list_score_columns(counts):
+            raise InputError(f"metric {name!r}: name one of the columns of scores: {', '.join(columns)}")
+        has_labels = field_name == "correct"
+        needed = "labels (formats labels, conll, ...)" if has_labels else "item scores (formats wide, long, ...)"
+        raise build_lacking_error(name, needed, counts)
+    return BoundMetric(name, (field_name, get_items_field(field_name, counts)), MEAN, higher_is_better)

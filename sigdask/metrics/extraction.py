@@ -306,13 +306,10 @@ class ExtractionLog:
     ----------
     say : callable
         Called with each line.
-    every : float
-        Seconds between two lines.
     """
 
-    def __init__(self, say: Callable[[str], None] = LOG.info, every: float = EVERY) -> None:
+    def __init__(self, say: Callable[[str], None] = LOG.info) -> None:
         self._say = say
-        self._every = every
         self._last = 0.0
 
     def __call__(self, how_far: ExtractionProgress) -> None:
@@ -322,7 +319,7 @@ class ExtractionLog:
             self._last = now if how_far.left >= MIN_SECONDS else 0.0
             if self._last:
                 self._say(str(how_far))
-        elif self._last and now - self._last >= self._every and how_far.done < how_far.total:
+        elif self._last and now - self._last >= EVERY and how_far.done < how_far.total:
             self._last = now
             self._say(str(how_far))
 

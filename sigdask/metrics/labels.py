@@ -26,7 +26,7 @@ from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.io import split_names
 from sigdask.metrics import base
-from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec, bind_fields, build_lacking_error
+from sigdask.metrics.base import BoundMetric, BoundSets, Metric, Spec, bind_fields, bind_share, build_lacking_error
 from sigdask.metrics.forms import MEAN, Formula, Ratios
 from sigdask.text import format_list
 
@@ -57,21 +57,10 @@ KINDS: dict[str, Weights] = {
 }
 
 
-def mean(spec: Spec) -> Metric:
-    """Return the metric that is the mean of the item scores; mean[COLUMN] for one of several columns.
-
-    The option better=higher|lower gives the direction.
-    """
-    spec.check_options("better", label=True)
-    is_higher_better = spec.get_choice("better", ("higher", "lower")) == "higher"
-    field = "score" if spec.label is None else f"score[{spec.label}]"
-    return Metric(spec.name, partial(_bind_share, spec.name, field, higher_is_better=is_higher_better))
-
-
 def accuracy(spec: Spec) -> Metric:
     """Return the metric accuracy: the share of items whose label is the gold label."""
     spec.check_options()
-    return Metric(spec.name, partial(_bind_share, spec.name, "correct"))
+    return Metric(spec.name, partial(bind_share, spec.name, "correct"))
 
 
 def ratio(spec: Spec) -> Metric:
@@ -165,16 +154,6 @@ def _get_weights(spec: Spec, kind: str) -> Weights:
     if weights[0][0] > MAX_WEIGHT:
         raise InputError(f"metric {spec.name!r}: beta = {text} has too many digits; round it")
     return weights
-
-
-def _bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better: bool = True) -> BoundMetric:
-    if field_name not in counts.fields:
-        if columns := base.list_score_columns(counts):
-            raise InputError(f"metric {name!r}: name one of the columns of scores: {', '.join(columns)}")
-        has_labels = field_name == "correct"
-        needed = "labels (formats labels, conll, ...)" if has_labels else "item scores (formats wide, long, ...)"
-        raise base.build_lacking_error(name, needed, counts)
-    return BoundMetric(name, (field_name, base.get_items_field(field_name, counts)), MEAN, higher_is_better)
 
 
 def _bind_single(spec: Spec, weights: Weights, counts: Counts) -> BoundMetric:

@@ -23,19 +23,14 @@ from sigdask.counts.precision import ExactNumbers
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics import base
-from sigdask.metrics.base import BoundAgreement, BoundMetric, BoundRanks, BoundSets, Metric, Spec
+from sigdask.metrics.base import BoundMetric, BoundRanks, BoundSets, Metric, Spec
 from sigdask.metrics.forms import MEAN, Form, MeanOf, Ratios
 from sigdask.statistics.lattice import Lattice, ScoreScale
 from sigdask.text import format_count
 
 
-def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets | BoundRanks | BoundAgreement:
-    """Bind a metric to data; if systems have replicates, bind the mean of the replicates' scores."""
-    if metric.takes_replicates:
-        return metric.bind(counts)
-    if not counts.replicates:
-        single = metric.bind(counts)
-        return replace(single, held=counts.held_in(single.fields)) if isinstance(single, BoundMetric) else single
+def bind_mean(metric: Metric, counts: Counts) -> BoundMetric:
+    """Bind the mean of a metric's scores of the replicates."""
     return _average_replicates([_bind_replicate(metric, replicate) for replicate in counts.replicates], counts)
 
 

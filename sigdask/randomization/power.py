@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.metrics.forms import compute_gradient
-from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.build import SIDES
 from sigdask.randomization.panels.digests import ResampledPanel
@@ -307,9 +306,8 @@ class PowerSamples(ResampledPanel):
         Counts do not depend on tasks: each sample and its swaps have addresses in the stream. There is one run.
         """
         assert run == 0
-        with limit_blas_threads():
-            n_rejected = count_rejected(
-                self.observed, self.observed.panel.key, self.strength, self.alternative, self.alpha,
-                size=self.size, first=first, n=n_trials,
-            )  # fmt: skip
+        n_rejected = count_rejected(
+            self.observed, self.observed.panel.key, self.strength, self.alternative, self.alpha,
+            size=self.size, first=first, n=n_trials,
+        )  # fmt: skip
         return Tally(n_trials, np.full((1, 1, len(TAILS)), n_rejected, np.int64))

@@ -50,7 +50,6 @@ from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import compute_scores_or_nan
-from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, compute_moved_sums, get_layout, sum_fields
 from sigdask.randomization.panels.digests import ResampledPanel, mix_bits
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -126,8 +125,7 @@ class WeightedSums:
         for start in range(first, first + n_trials, size):
             weights = room[: min(size, first + n_trials - start)]
             fill(start, self.kinds, weights)
-            with limit_blas_threads():
-                parts = [weights @ columns for columns in self.columns]
+            parts = [weights @ columns for columns in self.columns]
             sums = sum(part.astype(np.int64) * worth for part, worth in zip(parts, self.weights, strict=True))
             yield np.asarray(sums)[:, self.column_of]
 

@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import canonicalize, canonicalize_column
 from sigdask.counts.fields import Bools, Integers
+from sigdask.counts.texts import canonicalize, canonicalize_column
 from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 

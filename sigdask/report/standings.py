@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Integers
-from sigdask.results.ranking import index_systems
 from sigdask.results.table import Table
 from sigdask.statistics.numbering import find_distinct
 
@@ -57,7 +56,7 @@ class Standings:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.names, self.a, self.b = index_systems(table)
+        self.names, self.a, self.b = table.index_systems()
         self.group = table.number_rows("test_set", "subset.column", "subset.value", "metric")
         self.n_groups = int(self.group.max()) + 1 if len(self.group) else 0
         self.first_rows = np.unique(self.group, return_index=True)[1]

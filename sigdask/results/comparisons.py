@@ -140,6 +140,10 @@ class ComparisonResults(Sequence[Result]):
         """Return whether the JSON texts of both are equal."""
         return isinstance(other, ComparisonResults) and self.to_json() == other.to_json()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without units, whose outputs may be large and whose metrics may be functions that cannot be."""
+        return type(self), (self.table, self.seed, self.alpha, self.notes, self.family, self.together, self.options)
+
     __hash__ = None  # type: ignore[assignment]
 
     @property
@@ -184,7 +188,7 @@ class ComparisonResults(Sequence[Result]):
         >>> [[ranked.system for ranked in ranking.systems] for ranking in results.rankings()]
         [['a', 'c', 'b']]
         """
-        return build_rankings(self.table)
+        return build_rankings(self.table) if len(self) > 2 else ()  # all pairs of three systems
 
     def to_json(self) -> str:
         """Return the results as JSON text, as `sigdask compare --json` writes it."""
@@ -230,7 +234,7 @@ class ComparisonResults(Sequence[Result]):
         InputError
             The results were read from a file or a store, which have no scores of units.
         """
-        yield from self._get_units().iter_scores()
+        yield from self._get_units()()
 
     def unit_table(self, a: str, b: str, library: str = "pandas") -> Any:
         """Return a data frame with both systems' scores on each unit and its contribution to their difference.
@@ -271,7 +275,7 @@ class ComparisonResults(Sequence[Result]):
         """
         units = self._get_units()
         self._check_systems(a, b)
-        return build_frame_from_data(pa.concat_tables([UNIT_SCHEMA.empty_table(), *units.iter_scores((a, b))]), library)
+        return build_frame_from_data(pa.concat_tables([UNIT_SCHEMA.empty_table(), *units((a, b))]), library)
 
     def _check_systems(self, *names: str) -> None:
         known = [*dict.fromkeys([*self.table.a.tolist(), *self.table.b.tolist()])]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.texts import join_columns
 from sigdask.metrics.regression import PREFIX
 from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
@@ -78,20 +77,13 @@ def group_rows(table: Table) -> Iterator[Integers]:
     yield from numbering.group_rows(table.number_rows("test_set", "subset.column", "subset.value", "metric"))
 
 
-def index_systems(table: Table) -> tuple[list[str], Integers, Integers]:
-    """Return the names of all systems, and for each row the indices of its A and B in them."""
-    both = join_columns([table.a, table.b])
-    a, b = np.split(both.codes.astype(np.int64), [len(table)])
-    return both.levels.tolist(), a, b
-
-
 def is_ranked(table: Table) -> bool:
     """Return whether a table holds comparisons of all pairs of three or more systems, in either direction."""
     sides = {*table.alternative.levels}
     is_better_first = sides == {"greater"} and is_agreement(table) and bool((table.difference >= 0).all())
     if sides != {"two-sided"} and not is_better_first:
         return False
-    names, a, b = index_systems(table)
+    names, a, b = table.index_systems()
     n_systems = int(np.count_nonzero(np.bincount(a, minlength=len(names)) + np.bincount(b, minlength=len(names))))
     n_pairs = len(numbering.find_distinct(np.minimum(a, b) * len(names) + np.maximum(a, b))[0])
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
@@ -107,7 +99,7 @@ def collect_scores(table: Table) -> tuple[list[str], Floats, Integers, Integers]
 
     If items are missing, the score is that in the pair with the most items.
     """
-    names, a, b = index_systems(table)
+    names, a, b = table.index_systems()
     most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
     scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Integers
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import Texts, join_columns
 from sigdask.options import Grouping
 from sigdask.results.columns import EMPTY_VALUES, KEYED, Column, Rows, get_type
 from sigdask.statistics.bounds import CHECKS
@@ -101,6 +101,12 @@ class Table:
     def number_rows(self, *paths: str) -> Integers:
         """Return a number for each row, in order of appearance; rows that agree in some columns of texts share it."""
         return number_rows(*(self[path].codes for path in paths))
+
+    def index_systems(self) -> tuple[list[str], Integers, Integers]:
+        """Return the names of all systems, and for each row the indices of its A and B in them."""
+        both = join_columns([self.a, self.b])
+        a, b = np.split(both.codes.astype(np.int64), [len(self)])
+        return both.levels.tolist(), a, b
 
     def __getitem__(self, path: str) -> Any:
         """Return a column by its path."""

@@ -8,7 +8,7 @@ from command import call_sigdask
 from conftest import YEH
 from terminals import run_in_terminal
 
-from sigdask.cli import progress
+from sigdask.cli import streams
 from sigdask.execution import run
 from sigdask.execution.run import CountingPace
 from sigdask.randomization.slabs import Job
@@ -16,7 +16,7 @@ from sigdask.randomization.slabs import Job
 
 @pytest.mark.slow
 def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.02)
+    monkeypatch.setattr(streams, "SECONDS_BETWEEN_LINES", 0.02)
     arguments = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
     loud, quiet = call_sigdask(*arguments, cwd=tmp_path), call_sigdask(*arguments, "-q", cwd=tmp_path)
     assert re.search(r"sigdask: counting: [\d,]+ of 125,000,000 trials \(\d+%\), (about .*|< 1 s) left\n", loud.stderr)

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sigdask import compare, read
-from sigdask.counts import checks
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import Texts, check_unique
 from sigdask.errors import InputError
 from sigdask.statistics import numbering
 
@@ -51,10 +50,10 @@ def test_rows_are_numbered_in_order_of_first_appearance():
 
 
 def test_names_that_are_equal_in_canonical_form_are_refused():
-    checks.check_unique(["a", "b", "é"], "item id")
+    check_unique(["a", "b", "é"], "item id")
     for names, repeated in ((["a", "b", "a"], "a"), (["é", "b", "e\u0301"], "e\u0301"), (["", ""], "")):
         with pytest.raises(InputError, match="occurs twice") as caught:
-            checks.check_unique(names, "item id")
+            check_unique(names, "item id")
         assert repr(repeated) in str(caught.value)
 
 

@@ -9,12 +9,13 @@ from statistics import mean
 
 import pytest
 
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find_metric
-from sigdask.metrics.replicates import bind_metric, compute_pass
+from sigdask.metrics.replicates import compute_pass
 
 
 def enumerate_pass(outcomes, k):

@@ -13,13 +13,13 @@ from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 
 import sigdask
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import parse_source, read
 from sigdask.formats.reading.options import Options
 from sigdask.metrics import find_metric
 from sigdask.metrics.base import BoundRanks
-from sigdask.metrics.replicates import bind_metric
 from sigdask.randomization.panels.ranks import RankPanel
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream import draw_swap_bits

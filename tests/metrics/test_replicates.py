@@ -7,11 +7,12 @@ import pytest
 import scipy
 from builders import build_rng
 
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Source, detect, read
-from sigdask.metrics import find_metric, metric, replicates
+from sigdask.metrics import find_metric, metric
 
 N_ITEMS = 40
 
@@ -45,7 +46,7 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
     counts = build_counts(labelled, apart=apart)
     n_items = 3 * N_ITEMS if apart else N_ITEMS
     assert counts.n_items == n_items
-    bound = replicates.bind_metric(find_metric(metric), counts)
+    bound = bind_metric(find_metric(metric), counts)
     arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (n_items, 2)) for f in bound.fields], axis=-1)
     for swapped in (np.zeros(n_items, bool), *(build_rng(k).random(n_items) < 0.5 for k in range(5))):
         seed_swaps = swapped.reshape(3, N_ITEMS) if apart else np.tile(swapped, (3, 1))

@@ -6,7 +6,7 @@ Real scores of so unequal size that integer steps cannot hold them are enumerate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, cast
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import metrics as metric_registry
-from sigdask.counts import Counts
-from sigdask.counts.checks import check_names, check_unique
+from sigdask.counts import Counts, check_names
 from sigdask.counts.fields import Bools, Integers
+from sigdask.counts.texts import check_unique
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics import replicates
@@ -217,8 +217,18 @@ def look_up_numbers(cells: Sequence[CountedCells], numbers: Mapping[Job, Integer
 
 
 def bind_metric(metric: KnownMetric, counts: Counts) -> AnyBound:
-    """Return the metric bound to the data; a metric that is already bound is returned unchanged."""
-    return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
+    """Return the metric bound to the data; a metric that is already bound is returned unchanged.
+
+    If systems have replicates, it is the mean of the replicates' scores.
+    """
+    if not isinstance(metric, Metric):
+        return metric
+    if counts.replicates and not metric.takes_replicates:
+        return replicates.bind_mean(metric, counts)
+    bound = metric.bind(counts)
+    if isinstance(bound, BoundMetric) and not metric.takes_replicates:
+        return replace(bound, held=counts.held_in(bound.fields))
+    return bound
 
 
 def list_comparisons(counts: Counts, spec: CompareSpec) -> Comparisons:

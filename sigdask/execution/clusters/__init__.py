@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.base import Cluster, count_cores, is_closed, is_dask_object
+from sigdask.execution.clusters.base import THIS_PROCESS, Cluster, count_cores, is_closed, is_dask_object
 from sigdask.interface import spell
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def connect(cluster: Any, *, workers: int | None = None) -> Iterator[Cluster]:
     if isinstance(cluster, Cluster):
         yield cluster
     elif cluster == "none":
-        yield Cluster("none")
+        yield THIS_PROCESS
     elif cluster == "threads":
         yield Cluster("threads", workers or count_cores())
     else:

@@ -54,6 +54,9 @@ class Cluster:
     get_status: Callable[[], str] = str
 
 
+THIS_PROCESS = Cluster("none")
+
+
 @contextmanager
 def silence_dask() -> Iterator[None]:
     """Suppress the log messages of dask and its libraries, except critical ones, while the `with` body runs."""

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.fields import to_object_array
-from sigdask.counts.texts import Codes
+from sigdask.counts.texts import Codes, canonicalize_column
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import align, reorder_column
 from sigdask.formats.reading.files import check_filled, enumerate_lines

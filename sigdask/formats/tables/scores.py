@@ -224,13 +224,14 @@ def _build_counts(
     if not is_stated and (is_lower_better(path.name) or all(map(is_lower_better, columns))):
         note = "higher is taken as better. Is lower better, as the names say? Then -m mean:better=lower"
         notes.append(ScopeNote(f"{path}: {note}"))
+    missing = [] if scores.present is None else describe_missing(scores.present, [*columns], options)
     return Counts.from_scores(
         scores,
         ids=ids,
         groups=groups,
         missing=options.missing_policy,
         few_in_common=options.few_in_common,
-        warnings=[*notes, *describe_missing(scores.present, [*columns], options)],
+        warnings=[*notes, *missing],
     )
 
 

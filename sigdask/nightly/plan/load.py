@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
-from sigdask.counts.checks import canonicalize
+from sigdask.counts.texts import canonicalize
 from sigdask.errors import InputError, SeveralError
 from sigdask.formats import Options
 from sigdask.interface import PLAN_KEYS, use_interface

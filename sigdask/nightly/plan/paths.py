@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import HttpUrl, TypeAdapter
 
 from sigdask import formats, metrics
-from sigdask.counts.checks import check_unique
+from sigdask.counts.texts import check_unique
 from sigdask.errors import InputError
 from sigdask.execution import clusters
 from sigdask.formats import Source

@@ -14,7 +14,7 @@ import numpy as np
 
 from sigdask.analysis.comparison.pairs import look_up_numbers
 from sigdask.analysis.comparison.study import judge_studies
-from sigdask.analysis.details import ComparisonDetails, UnitTables
+from sigdask.analysis.details import ComparisonDetails, iter_units
 from sigdask.counts.fields import Integers
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
@@ -210,8 +210,8 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
     opened_details: tuple[ComparisonDetails, ...] = ()
     if files.has_page and not outcome.stopped:
         opened_details = open_details(plan, batches, report, outcome.gate)
-    studies = [study for batch in batches for study in batch.studies]
-    units = (part for study in studies for part in UnitTables.from_study(study).iter_scores())
+    analyses = [analysis for batch in batches for study in batch.studies for analysis in study.analyses]
+    units = iter_units(analysis.main for analysis in analyses)
     problems = [*write_files(report, files, opened_details, units)]
     site: Path | None = None
     if files.site is not None:

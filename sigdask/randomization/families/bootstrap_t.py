@@ -36,7 +36,6 @@ from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 from sigdask.metrics.forms import Formula, Ratios, compute_gradients, compute_scores_or_nan
 from sigdask.randomization.families import MaxTFamily, sort_statistics
-from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.panels import Uncached
 from sigdask.randomization.panels.agreement import AgreementPanel
 from sigdask.randomization.panels.build import FamilyMember, iter_chunks
@@ -198,11 +197,10 @@ class RatioTerms:
         (float64 array, float64 array)
             Of shape (n_trials, n_pairs). The variance is 0 where it is unknown, as for a system without answers.
         """
-        with limit_blas_threads():
-            powers = [self.above, self.below, self.above**2, self.above * self.below, self.below**2]
-            above, below, *squares = (weights @ power for power in powers)
-            pairs = [x[:, i] * y[:, j] for x in (self.above, self.below) for y in (self.above, self.below)]
-            both, above_below, below_above, below_both = (weights @ pair for pair in pairs)
+        powers = [self.above, self.below, self.above**2, self.above * self.below, self.below**2]
+        above, below, *squares = (weights @ power for power in powers)
+        pairs = [x[:, i] * y[:, j] for x in (self.above, self.below) for y in (self.above, self.below)]
+        both, above_below, below_above, below_both = (weights @ pair for pair in pairs)
         share = np.divide(1.0, below, out=np.zeros_like(below), where=below > 0)
         ratio = above * share
         own = (squares[0] - 2 * ratio * squares[1] + ratio**2 * squares[2]) * share**2
@@ -463,9 +461,8 @@ class StudentisedBootstrap(ResampledPanel):
         room[:2] = 0
         num, var, above, square = room
         for resampled, (rows, added), weights in zip(self.test_sets, contributions, draw_counts, strict=True):
-            with limit_blas_threads():
-                np.matmul(added, weights.T, out=above[: len(rows)])
-                np.matmul(added**2, weights.T, out=square[: len(rows)])
+            np.matmul(added, weights.T, out=above[: len(rows)])
+            np.matmul(added**2, weights.T, out=square[: len(rows)])
             add_moments(rows, above, square, added @ resampled.multiplicity, float(resampled.n_units), num, var)
         if self.family.parts.shape[1] == 1:
             self._recompute_ratios(batch, draw_counts, num, var)

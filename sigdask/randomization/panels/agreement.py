@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.metrics.base import BoundAgreement
 from sigdask.randomization.kernels import agreement as kernels
-from sigdask.randomization.kernels import limit_blas_threads
 from sigdask.randomization.kernels.agreement import sum_ranks
 from sigdask.randomization.panels import RescoredPanel, draw_item_swaps, number_bits
 from sigdask.randomization.panels.cells import (
@@ -77,9 +76,8 @@ def _centre_groups(cells: AgreementCells, values: Floats) -> tuple[Floats, Float
 def _sum_swapped(cells: AgreementCells, swaps: NDArray[np.uint8], values: Floats) -> Floats:
     """Return sums of values over the swapped cells of each group, shape (n_groups, n_trials, n_columns)."""
     weights, sums = swaps.astype(np.float64), np.empty((len(cells.sets), len(swaps), values.shape[1]))
-    with limit_blas_threads():
-        for group, start, stop in zip(sums, cells.starts, cells.starts[1:], strict=False):
-            np.matmul(weights[:, start:stop], values[start:stop], out=group)
+    for group, start, stop in zip(sums, cells.starts, cells.starts[1:], strict=False):
+        np.matmul(weights[:, start:stop], values[start:stop], out=group)
     return sums
 
 
@@ -301,11 +299,10 @@ class SoftAccuracyCounter:
 
     def count(self, swaps: NDArray[np.uint8], pairs: Integers, scores: Floats) -> None:
         """Add the scores of each pair after given swaps."""
-        with limit_blas_threads():
-            for here, minus, whole, sums, slack, human in self._sets:
-                for t, swapped in enumerate(swaps[:, here].reshape(len(swaps), len(whole), 1, -1)):
-                    moved = ((whole * swapped).reshape(-1, len(minus)) @ minus).astype(np.int32)
-                    kernels.count_soft_accuracy(moved.reshape(sums.shape), sums, slack, human, pairs, scores[:, :, t])
+        for here, minus, whole, sums, slack, human in self._sets:
+            for t, swapped in enumerate(swaps[:, here].reshape(len(swaps), len(whole), 1, -1)):
+                moved = ((whole * swapped).reshape(-1, len(minus)) @ minus).astype(np.int32)
+                kernels.count_soft_accuracy(moved.reshape(sums.shape), sums, slack, human, pairs, scores[:, :, t])
         scores /= self.cells.n_sets
 
 

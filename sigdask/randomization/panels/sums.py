@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.texts import Texts
+from sigdask.counts.texts import Texts, canonicalize_column
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.panels.digests import Digests, compute_pair_digests, hash_fields

@@ -2,10 +2,6 @@
 
 For large n the first term is computed by Stirling's series in decimals, with an error below the first omitted term. The
 other terms follow from their ratios (Loader 2000 uses this idea in floats).
-
-Estimates of small tails of sums with random signs, by which the windows of dynamic programming are chosen.
-
-Under weights proportional to exp(theta S) the mean of the sum S is at the threshold.
 """
 
 from __future__ import annotations
@@ -13,10 +9,8 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.statistics.exact.problems import ProbabilityLimits
@@ -134,49 +128,3 @@ def _compute_log_factorial(n: int) -> Decimal:
     x = Decimal(n)
     series = sum((Decimal(b.numerator) / b.denominator / x ** (2 * i + 1) for i, b in enumerate(BERNOULLI)), Decimal())
     return (x + Decimal("0.5")) * x.ln() - x + (2 * PI).ln() / 2 + series
-
-
-Numbers = NDArray[Any]
-
-MAX_TILT = 1e4
-"""Maximum tilt of the largest size. There the mean is the total of the sizes, as far as floats tell."""
-
-
-def find_tilt(sizes: Numbers, counts: Integers, s: float) -> float:
-    """Return the tilt theta under which the mean of the signed sum is s, for |s| below the total of the sizes.
-
-    The mean is the sum of counts * sizes * tanh(theta * sizes), which is concave. So Newton's steps from 0 stay below
-    its root, and only grow. (Importing scipy.optimize takes as long as counting 2**20 trials of a pair.)
-    """
-    w, m, theta = sizes.astype(np.float64), counts.astype(np.float64), 0.0
-    while theta * float(w.max()) < MAX_TILT:
-        mean = np.tanh(theta * w)
-        missing, slope = abs(s) - float((m * w * mean).sum()), float((m * w**2 * (1 - mean**2)).sum())
-        if slope == 0 or theta + missing / slope <= theta * (1 + 1e-15):
-            break
-        theta += missing / slope
-    return math.copysign(theta, s)
-
-
-def log_cosh(x: Numbers) -> Floats:
-    """Return log(cosh(x))."""
-    return np.asarray(np.logaddexp(x, -x) - math.log(2))
-
-
-def estimate_log_tail(sizes: Numbers, counts: Integers, s: float) -> float:
-    """Return a low estimate of log P(S >= s), where S is the sum of the sizes with random signs.
-
-    For s <= 0 it is log(1/2).
-    """
-    total = float((sizes * counts.astype(np.float64)).sum())
-    n = int(counts.sum())
-    if s <= 0:
-        return -math.log(2)
-    if s >= total:
-        return -n * math.log(2)
-    theta = find_tilt(sizes, counts, s)
-    w, m = sizes.astype(np.float64), counts.astype(np.float64)
-    exponent = float((m * log_cosh(theta * w)).sum()) - theta * s
-    variance = float((m * (w / np.cosh(np.minimum(theta * w, 300.0))) ** 2).sum())
-    width = max(theta * math.sqrt(max(variance, 0.0)), 1.0)
-    return max(exponent - math.log(width * math.sqrt(2 * math.pi)) - 1.0, -n * math.log(2))

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.io.caches import cached_njit
-from sigdask.statistics.exact.binomials import ROUNDOFF, estimate_log_tail
+from sigdask.statistics.exact.binomials import ROUNDOFF
 from sigdask.statistics.exact.enumeration import DecidedPoints, bound_tails, count_points, sum_points
 from sigdask.statistics.exact.problems import MAX_UNITS, CellProblem, Cells, ProbabilityLimits, QuotientProblem, TieRule
-from sigdask.statistics.exact.sums import LOST_SHARE, SLAB, TINY
+from sigdask.statistics.exact.sums import LOST_SHARE, SLAB, TINY, estimate_log_tail
 
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"

@@ -8,8 +8,9 @@ from builders import build_panel, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sigdask.execution.run import limit_blas_threads
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels import limit_blas_threads, sums
+from sigdask.randomization.kernels import sums
 from sigdask.randomization.stream import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 from builders import build_panels
 
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.counts import Counts
-from sigdask.metrics import find_metric, replicates
+from sigdask.metrics import find_metric
 from sigdask.randomization.panels.sums import SwapUnits
 
 
 def iter_panels(counts, metric=None):
     systems = range(counts.n_systems)
     pairs = [(i, j) for i in systems for j in systems if i < j]
-    bound = replicates.bind_metric(find_metric(metric or counts.suggested[0], counts.of_one), counts)
+    bound = bind_metric(find_metric(metric or counts.suggested[0], counts.of_one), counts)
     for placed in build_panels(counts, SwapUnits.from_counts(counts, 0), [bound], pairs):
         yield placed.panel, [pairs[k] for k in placed.pair_indices]
 
