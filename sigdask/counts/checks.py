@@ -24,7 +24,7 @@ BLOCK = 1 << 16
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return canonicalize_column([text])[0].encode()
+    return text.encode() if text.isascii() else canonicalize_column([text])[0].encode()
 
 
 def check_names(systems: Sequence[str], minimum: int = 2) -> None:
@@ -94,11 +94,7 @@ def check_unique(names: Sequence[str], what: str) -> None:
 
 def canonicalize_column(names: Sequence[str]) -> Texts:
     """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    from pyarrow import compute
-
-    texts = Texts.from_values(names)
-    forms = compute.utf8_normalize(texts.array, form="NFC")
-    return texts if forms.equals(texts.array) else Texts(forms)  # whose order is known once it was sorted
+    return Texts.from_values(names).canonical
 
 
 def check_common_items(
