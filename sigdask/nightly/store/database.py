@@ -32,7 +32,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.text import HIDDEN, format_list, redact
 
-VERSION = 11
+VERSION = 12
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
 TABLES = sa.MetaData()
