@@ -161,13 +161,29 @@ class Texts(Sequence[str]):
         return np.array([condition(level) for level in self.levels], np.bool_)[self.codes]
 
     @cached_property
+    def canonical(self) -> Texts:
+        """The column in Unicode's form NFC; itself if it has this form, so that it is sorted once."""
+        from pyarrow import compute
+
+        forms = compute.utf8_normalize(self.array, form="NFC")
+        return self if forms.equals(self.array) else Texts(forms)
+
+    @cached_property
+    def has_empty(self) -> bool:
+        """Whether a text of a column without codes is empty."""
+        from pyarrow import compute
+
+        return bool(compute.min(compute.binary_length(self.array)).as_py() == 0)
+
+    @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """The stable order that sorts the texts by their bytes, and a mask of places that repeat the text before."""
         from pyarrow import compute
 
         order = to_integers(compute.array_sort_indices(self.array))
         tied = np.zeros(len(self), np.bool_)
-        tied[1:] = self[order[1:]].equals(self[order[:-1]])
+        in_order = self[order].array
+        tied[1:] = Texts(in_order[1:]).equals(Texts(in_order[:-1]))
         return order, tied
 
     @property
@@ -232,16 +248,12 @@ class ScopeNote(str):
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return canonicalize_column([text])[0].encode()
+    return text.encode() if text.isascii() else canonicalize_column([text])[0].encode()
 
 
 def canonicalize_column(names: Sequence[str]) -> Texts:
     """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    from pyarrow import compute
-
-    texts = Texts.from_values(names)
-    forms = compute.utf8_normalize(texts.array, form="NFC")
-    return texts if forms.equals(texts.array) else Texts(forms)  # whose order is known once it was sorted
+    return Texts.from_values(names).canonical
 
 
 def check_unique(names: Sequence[str], what: str) -> None:

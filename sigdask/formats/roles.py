@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, Protocol
 
@@ -117,6 +118,7 @@ class Roles:
         return role in self.columns
 
 
+@lru_cache(2**16)
 def name_role(column: str) -> tuple[str, ...]:
     """Return the roles that a column's name may have, the first one that is free counts; none if it is unknown.
 

@@ -124,6 +124,8 @@ def _format_pairs(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def _escape(text: str) -> str:
+    if text.isprintable() and {*"|:%"}.isdisjoint(text):  # as most are
+        return text
     return "".join(c if c.isprintable() and c not in "|:%" else quote(c, safe="") for c in text)
 
 

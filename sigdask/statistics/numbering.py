@@ -25,6 +25,8 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
         if (column != column[:1]).any():
             codes = find_distinct(column)[1]
             numbers = find_distinct(numbers * (codes.max() + 1) + codes)[1]
+    if not numbers.any():  # as of one comparison or subset
+        return numbers
     return np.argsort(np.argsort(find_first_rows(numbers)))[numbers]
 
 

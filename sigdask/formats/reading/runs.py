@@ -268,7 +268,7 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     groups = tuple(name for name in options.groups if name not in run_names)
     roles = resolve_roles(table, replace(options, groups=groups), part)
     item = options.id_column or roles.get("item")
-    if item is None or (cells := Texts.from_values(table.get_column(item))).equals("").any() or cells.are_unique:
+    if item is None or (cells := Texts.from_values(table.get_column(item))).has_empty or cells.are_unique:
         return None  # an empty id is refused where ids are checked
     items = Texts.from_values(cells).encode()
     columns = [table.get_column(name) for name in roles.list_all("system", "metric")]

@@ -228,7 +228,7 @@ def iter_tag_rows(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, TagRo
             yield number, None
         elif line.startswith(DOCSTART):
             yield number, ""
-        elif COMMENT.match(line):
+        elif line.startswith("#") and COMMENT.match(line):
             if match := NEWDOC.match(line):
                 yield number, (match[1] or "").strip()
         else:

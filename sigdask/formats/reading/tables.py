@@ -303,8 +303,8 @@ class FileTable:
     def get_names(self, name: str, expected: str) -> Texts:
         """Return a column of names, such as ids or systems; raise an error for an empty cell."""
         cells = Texts.from_values(self.get_column(name))
-        if (is_empty := cells.equals("")).any():
-            line = self.lines[int(np.argmax(is_empty))]
+        if cells.has_empty:
+            line = self.lines[int(np.argmax(cells.equals("")))]
             raise InputError(f"column {name!r} is empty, expected {expected}", file=self.path, line=line)
         return cells
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from sigdask.nightly.gate.rules import (
-    GateVerdict,
-    NotWorse,
-    RuleFinding,
-    RuleVerdict,
-)
+from sigdask.nightly.gate.rules import GateVerdict, NotWorse, RuleVerdict
+from sigdask.nightly.store.runs import Finding, RuleRecord
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
 from sigdask.text import format_count, format_list, make_printable
 
@@ -21,12 +18,6 @@ MAX_PASSED = 5
 
 MAX_KEPT = 50
 """Maximum number of comparisons of a rule whose texts are in a run's record, failures first."""
-
-RULE_KEYS = ("name", "passed", "p_value", "level", "n_blind", "n_contested", "n_gone", "n_doubtful", "alarms_per_year")
-FINDING_KEYS = (
-    "system", "baseline", "gain", "p_value", "p_equal_scores", "level", "passed", "is_contested", "text",
-)  # fmt: skip
-"""Keys of each comparison in a run's record."""
 
 
 def render(verdict: GateVerdict) -> str:
@@ -104,20 +95,17 @@ def build_record(verdict: GateVerdict) -> dict[str, Any]:
 
 def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
     passed = [f for f in rule.findings if f.passed]
-    further = [_build_finding_record(f, ("passed",)) for f in rule.failures[MAX_KEPT:]]
     return {
-        **{name: getattr(rule, name) for name in RULE_KEYS},
+        **{f.name: getattr(rule, f.name) for f in fields(RuleRecord) if hasattr(rule, f.name)},
         "alarms": format_alarms(rule),
-        "notes": list(rule.notes),
         "n_failed": len(rule.failures),
         "n_passed": len(passed),
-        "findings": [_build_finding_record(f, FINDING_KEYS) for f in (*rule.failures, *passed)[:MAX_KEPT]],
-        **({"further_failures": further} if further else {}),
+        "findings": [
+            {f.name: getattr(finding, f.name) for f in fields(Finding)}
+            for finding in (*rule.failures, *passed)[:MAX_KEPT]
+        ],
+        "further_failures": [finding.key for finding in rule.failures[MAX_KEPT:]],
     }
-
-
-def _build_finding_record(finding: RuleFinding, names: Sequence[str]) -> dict[str, Any]:
-    return {"key": list(finding.key), **{name: getattr(finding, name) for name in names}}
 
 
 def format_levels(verdict: Mapping[str, Any]) -> str:
@@ -131,7 +119,7 @@ def _list_failures(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def list_findings(rule: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the comparisons in a rule's record, with all failures; those after the first ones have no text."""
-    return [*rule.get("findings", ()), *rule.get("further_failures", ())]
+    return [*rule["findings"], *({"key": key, "passed": False} for key in rule["further_failures"])]
 
 
 def list_failing_sets(verdict: Mapping[str, Any] | None) -> set[str]:

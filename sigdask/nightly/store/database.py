@@ -32,7 +32,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.text import HIDDEN, format_list, redact
 
-VERSION = 11
+VERSION = 12
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
 TABLES = sa.MetaData()
@@ -255,7 +255,7 @@ def create_engine(url: URL, *, is_writer: bool) -> Engine:
         address = f"file:{quote(str(path.absolute()))}?mode={'rwc' if is_writer else 'ro'}"
         connect = partial(sqlite3.connect, address, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
         engine = sa.create_engine(url, creator=connect, **single)
-        sa.event.listen(engine, "connect", partial(_set_up_sqlite, is_writer))
+        sa.event.listen(engine, "connect", _set_up_sqlite)
         begin = "BEGIN IMMEDIATE" if is_writer else "BEGIN"
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
@@ -270,13 +270,14 @@ _CONNECTION_OPTIONS = {
 """Connection options of PostgreSQL. Without the last, a database in SQL_ASCII would return bytes for texts."""
 
 
-def _set_up_sqlite(is_writer: bool, connection: Any, _record: Any) -> None:
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # SQLAlchemy begins transactions explicitly, not the driver by guessing
     for pragma in ("synchronous = FULL", "trusted_schema = OFF"):
         connection.execute(f"PRAGMA {pragma}")
-    if is_writer and connection.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
-        connection.execute("PRAGMA journal_mode = DELETE")
 
+
+READ_WITH_LOG = b"\2"
+"""Version of the file format, at byte 19, of a database with a write-ahead log."""
 
 SUPER_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 """Last bytes of a rollback journal that names a super-journal, a file that SQLite deletes after the rollback."""
@@ -286,8 +287,8 @@ def check_files(path: Path) -> None:
     """Raise InputError if SQLite must not see a store, or the journal beside it.
 
     SQLite writes what a journal holds into the store, and deletes the super-journal that it names. A journal of
-    sigdask's own names none (SQLite's file format, "The rollback journal"). The store itself is not opened here, which
-    would release this process's locks on it.
+    sigdask's own names none (SQLite's file format, "The rollback journal"), and its stores have no write-ahead log,
+    beside which SQLite writes even if it only reads.
     """
     path = Path(os.path.realpath(path))  # SQLite looks for the journal beside the file that a link names
     try:
@@ -297,9 +298,9 @@ def check_files(path: Path) -> None:
             raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
         if path.exists() and not os.access(path, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        for journal in (path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal")):
-            if os.path.lexists(journal) and (fault := _find_fault(path, journal)):
-                raise InputError(fault, file=journal, remedy="move it aside, and make sure who wrote this store")
+        for file in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal"))):
+            if os.path.lexists(file) and (fault := _find_fault(path, file)):
+                raise InputError(fault, file=file, remedy="move it aside, and make sure who wrote this store")
     except OSError as error:
         raise InputError(
             f"store {path}: cannot be read ({error.strerror})",
@@ -307,16 +308,18 @@ def check_files(path: Path) -> None:
         ) from None
 
 
-def _find_fault(path: Path, journal: Path) -> str:
-    """Return why SQLite must not see a journal, or ""."""
-    owner = journal.lstat().st_uid
-    if journal.is_symlink():
+def _find_fault(path: Path, file: Path) -> str:
+    """Return why SQLite must not see a store or a journal beside it, or ""."""
+    owner = file.lstat().st_uid
+    if file.is_symlink():
         return "is a symbolic link"
     if owner != os.geteuid() and not (path.exists() and path.stat().st_uid == owner):
         return "belongs to another user"
-    with journal.open("rb") as file:
-        file.seek(max(file.seek(0, os.SEEK_END) - len(SUPER_JOURNAL_MAGIC), 0))
-        return "names another file, which SQLite would delete" if file.read() == SUPER_JOURNAL_MAGIC else ""
+    with file.open("rb") as content:
+        if file.name.endswith("-wal") or (file == path and content.read(20)[19:] == READ_WITH_LOG):
+            return "has a write-ahead log, so another program wrote it"
+        content.seek(max(content.seek(0, os.SEEK_END) - len(SUPER_JOURNAL_MAGIC), 0))
+        return "names another file, which SQLite would delete" if content.read() == SUPER_JOURNAL_MAGIC else ""
 
 
 @contextmanager

@@ -98,33 +98,45 @@ Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
 
 
+Key = tuple[str, str | None, str, str, str]
+"""Key of a comparison (`ComparisonKey`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A comparison that a rule of the gate judged."""
+    """A comparison that a rule of the gate judged (`RuleFinding`)."""
 
-    key: tuple[str, str | None, str, str, str]
+    key: Key
     system: str
     baseline: str
-    text: str
+    gain: float
+    p_value: float
+    p_equal_scores: float | None
+    level: float | None
     passed: bool
+    is_contested: bool
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRecord:
-    """The verdict of a rule."""
+    """The verdict of a rule (`RuleVerdict`), with its first comparisons, and the keys of further ones that failed."""
 
     name: str
     passed: bool
+    p_value: float
     level: float
+    n_blind: Count
+    n_contested: Count
+    n_gone: Count
+    n_doubtful: Count
+    alarms_per_year: float
     alarms: str
     notes: list[str]
     n_failed: Count
     n_passed: Count
-    n_contested: Count
-    n_blind: Count
-    n_gone: Count
-    n_doubtful: Count
     findings: list[Finding]
+    further_failures: list[Key]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for_reading, results, runs
+from sigdask.nightly.store.database import describe_url, parse_url
 from sigdask.nightly.store.results import NO_ROWS, Changes
 from sigdask.nightly.store.runs import UNREADABLE
 from sigdask.report.presentable import Results
@@ -74,7 +75,9 @@ class PlanReport:
         """Results without their rows, for test sets that have notes."""
         frames: dict[str, Any] = self.run.details.get("frames", {})
         return {
-            name: apply_frame(frame, self.table.take(NO_ROWS)) for name, frame in frames.items() if frame.get("notes")
+            name: apply_frame(frame, self.table.take(NO_ROWS), self.store)
+            for name, frame in frames.items()
+            if frame.get("notes")
         }
 
 
@@ -84,12 +87,13 @@ def build_frame(presentable: ComparisonResults) -> dict[str, Any]:
     return dict(to_plain(values | {"notes": list_dicts(presentable.notes)}, exact=True))
 
 
-def apply_frame(frame: Mapping[str, Any], table: Table) -> Results:
-    """Return results made of a table and of the values that `build_frame` returned."""
+def apply_frame(frame: Mapping[str, Any], table: Table, store: str | Store) -> Results:
+    """Return results made of a table and of the values that `build_frame` returned, which a store had."""
     try:
         return Results.from_document(table, frame)
     except UNREADABLE as error:
-        raise DamagedError(f"runs: results of a test set ({error})") from None
+        where = store.where if isinstance(store, Store) else describe_url(parse_url(store))
+        raise DamagedError(f"runs: results of a test set ({error})", where) from None
 
 
 def read_status(store: str, plan: str | None = None) -> PlanRun:
@@ -127,7 +131,7 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     return PlanReport(
         run=run,
         table=table,
-        results=group_by_set(run.details, table),
+        results=group_by_set(run.details, table, store),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=previous,
         changes=changes,
@@ -135,21 +139,19 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     )
 
 
-def group_by_set(details: Mapping[str, Any], table: Table) -> ResultsBySet:
+def group_by_set(details: Mapping[str, Any], table: Table, store: str | Store) -> ResultsBySet:
     """Return the results of each test set, in the order of the table, with all values from a run's record."""
     names = table.test_set.levels.tolist()
     order = np.argsort(table.test_set.codes, kind="stable")
     ends = np.searchsorted(table.test_set.codes[order], np.arange(len(names) + 1))
     rows = {name: order[ends[code] : ends[code + 1]] for code, name in enumerate(names)}
     shown = dict.fromkeys(table.test_set.tolist())
-    return ResultsBySet({name: partial(_build_set_results, details, name, table, rows[name]) for name in shown})
+    frames = details.get("frames", {})
 
+    def build_results(name: str) -> Results:
+        return apply_frame(frames.get(name, details["settings"]), table.take(rows[name]), store)
 
-def _build_set_results(details: Mapping[str, Any], name: str, table: Table, rows: NDArray[np.int64]) -> Results:
-    """Return the results of a test set, with its values from a run's record."""
-    settings = details["settings"]
-    frame: dict[str, Any] = details.get("frames", {}).get(name)
-    return apply_frame(frame or {"seed": settings["seed"], "alpha": settings["alpha"]}, table.take(rows))
+    return ResultsBySet({name: partial(build_results, name) for name in shown})
 
 
 Nights = tuple[list[int], dict[str, NDArray[np.float64]]]

@@ -84,7 +84,7 @@ class SwapUnits:
             return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content)
         names = Texts.from_values(names)
         texts = names.levels if names.is_encoded else names
-        if texts.equals("").any():
+        if texts.has_empty:
             position = next(k for k, name in enumerate(names) if not name)
             raise InputError(
                 f"column {counts.unit!r} is empty at item {position + 1}; fill it in every row. (Merged cells of a "

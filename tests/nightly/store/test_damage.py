@@ -168,6 +168,7 @@ KINDS = {
     "details of another kind": forge("runs", "record", "runs", seal_bytes(b'{"details": 7}')),
     "a number of changes that is none": change_details(changed="x"),
     "a verdict without rules": change_details(verdict={"passed": True}),
+    "results of a test set of another kind": change_details(frames={"set0": {"seed": 0, "alpha": 0.05, "notes": [{}]}}),
     "another driver": change("UPDATE meta SET value = '[' WHERE name = 'driver'"),
     "a text that is no UTF-8": change("UPDATE runs SET plan = CAST(x'6eff' AS TEXT) WHERE id = 1"),
 }
@@ -224,6 +225,7 @@ def check_end(result):
     assert "Traceback" not in result.stderr, result.stderr
     assert "internal error" not in result.stderr, result.stderr
     assert result.stderr.count("error:") <= 1, result.stderr
+    assert "error:" not in result.stderr or "night.sqlite" in result.stderr, result.stderr
     return result
 
 

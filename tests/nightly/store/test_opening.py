@@ -76,6 +76,20 @@ def test_a_journal_that_names_a_file_or_is_a_link_is_refused_and_harms_nothing(f
     assert (store.read_bytes(), victim.read_bytes()) == contents
 
 
+@pytest.mark.parametrize("command", [*READING, ("run", "plan.toml")])
+@pytest.mark.parametrize("kind", ["of the store", "beside the store"])
+def test_a_write_ahead_log_is_refused_and_nothing_is_written_beside_the_store(folder, command, kind):
+    store = folder / "night.sqlite"
+    if kind == "of the store":
+        sqlite3.connect(store).execute("PRAGMA journal_mode = WAL").connection.close()
+    else:
+        store.with_name("night.sqlite-wal").write_bytes(b"")
+    contents = {path.name: path.read_bytes() for path in folder.iterdir()}
+    result = call_sigdask(*command, *(() if "run" in command else ("night.sqlite",)), cwd=folder)
+    assert (result.returncode, "night.sqlite" in result.stderr) == (2, True), result.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == contents
+
+
 def test_a_store_that_cannot_be_written_is_read(folder):
     (folder / "night.sqlite").chmod(0o444)
     assert call_sigdask("report", "night.sqlite", cwd=folder).returncode == 0
