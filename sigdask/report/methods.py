@@ -102,12 +102,12 @@ SENTENCES = {
     "comparisons": "{subject} were compared{place} by {metrics}{scorers}{subsets}{pairs}.",
     "systems": "Each difference was tested by approximate randomization, also called stratified shuffling "
     "[[noreen1989,yeh2000]], with sigdask {version} [[sigdask]]: under the null hypothesis the outputs of two systems "
-    "for the same {units} are exchangeable, so they were swapped at random and the metric was recomputed on the whole "
-    "test set{size}.",
+    "for the same {units} are exchangeable, so they were swapped and the metric was recomputed on the whole test "
+    "set{size}.",
     "metrics": "Each difference in agreement was tested by a permutation test of both metrics' scores "
     "[[deutsch2021,deutsch2023]], a form of approximate randomization [[noreen1989,yeh2000]], with sigdask {version} "
     "[[sigdask]]: under the null hypothesis two metrics are exchangeable, so their standardised scores, or decisions "
-    "on pairs of scores, were swapped at random by {units} and the agreement was recomputed.",
+    "on pairs of scores, were swapped by {units} and the agreement was recomputed.",
     "meta-acc-eq": "Thresholds of ties between a metric's scores were calibrated [[deutsch2023]].",
     "meta-spa": "Soft pairwise accuracy compares p-values of pairs of systems [[thompson2024]].",
     "exact": "The p-values{share} are exact, over all possible swaps{cited}, and {sided}.",
@@ -116,8 +116,8 @@ SENTENCES = {
     "adjusted": "The p-values were adjusted in families of {n:,} comparisons by {procedure}.",
     "significant": "Differences with {adjusted}p at most {alpha:g} are called significant.",
     "equal scores": "The hypothesis of equal scores was also tested by the symmetric studentised bootstrap of units, "
-    "step-down in families [[efron1993,romano2005,westfall1993]]. In {n:,} of {checked} only one of the two tests "
-    "rejects; these are called contested.",
+    "step-down in families [[efron1993,romano2005,westfall1993]]. Results of which only one of the two tests rejects "
+    "are called contested ({n:,} of {checked}).",
     "runs": "Scores are means over {n} runs of each system: the p-values above, and marks of significance, are of "
     "these runs.",
     "recipes": "Whether differences hold for new runs (the recipes) was tested by Student's t with the variances over "
