@@ -327,7 +327,8 @@ class CountRunner:
         for tallied in ready:
             self.ledger.add(*tallied)
         new = self.ledger.list_new({id(entry): entry for entry, *_ in ready}.values())
-        self.ledger.store.commit(new, max(self.ledger.sum_trials()[0] - self.n_kept, 0))
+        left = None if self._pace is None else self._pace.seconds_left
+        self.ledger.store.commit(new, max(self.ledger.sum_trials()[0] - self.n_kept, 0), left)
         for entry, _, stop, tally in ready:
             n = tally.n_trials * len(entry.numbers)
             self.n_done += n

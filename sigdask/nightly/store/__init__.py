@@ -95,11 +95,11 @@ class Store:
         self._driver = driver
         return self._run.number
 
-    def commit(self, new: Sequence[NewTallies], n_counted: int = 0) -> None:
-        """Save tallies and, until the run has ended, how many trials it has counted, in one transaction."""
+    def commit(self, new: Sequence[NewTallies], n_counted: int = 0, seconds_left: float | None = None) -> None:
+        """Save tallies and, until the run has ended, how many trials it has counted and the time left, at once."""
         run = self._get_run()
         if run.ended is None:
-            self._run = run = replace(run, counted=n_counted)
+            self._run = run = replace(run, counted=n_counted, left=seconds_left)
 
         def write(connection: Connection) -> None:
             tallies.write_tallies(connection, new)

@@ -202,6 +202,8 @@ class PlanRun:
     kept, counted, wanted : int
         Number of trials that the store had when the run began, of those counted since, and of all requested, of the
         test sets that were read.
+    left : float or None
+        Seconds of counting that are left, by the run's own estimate; None before it counts.
     """
 
     number: int
@@ -219,6 +221,7 @@ class PlanRun:
     kept: Count = 0
     counted: Count = 0
     wanted: Count = 0
+    left: float | None = None
 
     @property
     def n_changed(self) -> int:
@@ -239,17 +242,15 @@ class PlanRun:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all trials are counted, by this run's rate, and results judged; None if unknown."""
-        n_left = self.wanted - self.kept - self.counted
+        """Seconds until all trials are counted and results judged; None if unknown."""
         if self.state == "finished":
             return 0.0
-        judging = SECONDS_PER_RESULT * self.comparisons
-        return n_left / self.rate + judging if self.rate > 0 and n_left > 0 else None  # exact values have no trials
+        return None if self.left is None else self.left + SECONDS_PER_RESULT * self.comparisons
 
 
 _RUN = TypeAdapter(PlanRun)
 
-CHANGING = ("updated", "counted")
+CHANGING = ("updated", "counted", "left")
 """Fields that change while a run goes on."""
 
 
@@ -283,7 +284,7 @@ def save_run(connection: Connection, run: PlanRun) -> None:
 
 def save_progress(connection: Connection, run: PlanRun) -> None:
     """Save what changes while a run goes on."""
-    sealed = seal_json([time.time(), run.counted], "progress", run.number)
+    sealed = seal_json([time.time(), run.counted, run.left], "progress", run.number)
     connection.execute(sa.update(RUNS).where(RUNS.c.id == run.number).values(progress=sealed))
 
 
