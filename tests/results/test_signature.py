@@ -91,7 +91,7 @@ def mix(x):
     return x ^ x >> 31
 
 
-def test_the_digest_of_a_system_is_the_one_that_is_documented():
+def test_the_digest_of_a_system_is_that_of_its_definition():
     """A sum over units in canonical order of hashes of place, size and contribution, of scores and of how many."""
     scores = {"x": [0.3, 0.1, 0.2], "y": [0.1, 0.1, 0.0]}
     [result] = compare_all(Counts.from_scores(scores, ids=["b", "c", "a"]))
