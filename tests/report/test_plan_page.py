@@ -191,8 +191,8 @@ def test_each_run_updates_a_site_whose_drawings_are_the_numbers_of_the_nights(fo
             numbers = (r.score_a, r.score_b, r.p_value if r.p_adjusted is None else r.p_adjusted)
             assert [series[name][row][k] for name in ("a", "b", "p")] == pytest.approx(numbers, rel=0.005, abs=1e-9)
     nights = {column["head"]: column for column in read_site_data(plan_folder / "index.html", "runs")["columns"]}
-    assert nights["night"]["values"] == ["4", "3", "2", "1"]
-    assert nights["night"]["links"]["3"] == "night-3.html"
+    assert nights["run"]["values"] == ["4", "3", "2", "1"]
+    assert nights["run"]["links"]["3"] == "night-3.html"
     assert "Details of comparisons" in (plan_folder / "night-4.html").read_text()
 
 
@@ -209,11 +209,11 @@ def test_a_browser_shows_the_site_without_a_request(opened, folder, width):
     assert {"p", "verdict"} <= {text.strip() for text in plan.locator("#series th.pinned").all_inner_texts()}
     drawing = plan.locator("#series .series svg").first
     drawing.dispatch_event("pointermove", {"clientX": 0})
-    assert drawing.locator("title").text_content().startswith("night 1: A ")
+    assert drawing.locator("title").text_content().startswith("run 1: A ")
     drawing.focus()
     for key, night in (("End", 4), ("ArrowLeft", 3), ("Home", 1)):
         plan.keyboard.press(key)
-        assert plan.locator(".explained").inner_text().startswith(f"night {night}: A ")
+        assert plan.locator(".explained").inner_text().startswith(f"run {night}: A ")
         assert drawing.get_attribute("aria-valuenow") == str(night)
     plan.keyboard.press("Escape")
     assert plan.locator("#runs a").first.get_attribute("href") == "night-4.html"
@@ -302,4 +302,4 @@ def test_two_processes_update_a_site_at_once_and_lose_nothing(tmp_path):
         assert pages == {"index.html", "plan.json", *(f"night-{number}.html" for number in (1, 2, 3))}
         assert json.loads((site / folder.name / "plan.json").read_text())["n_nights"] == 3
         nights = {c["head"]: c for c in read_site_data(site / folder.name / "index.html", "runs")["columns"]}
-        assert nights["night"]["values"] == ["3", "2", "1"]
+        assert nights["run"]["values"] == ["3", "2", "1"]

@@ -265,11 +265,11 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("A", [r.a for r in last]),
         column("B", [r.b for r in last]),
         column("metric", [r.metric for r in last], is_filter=True),
-        column("scores over the nights", blank, series="scores"),
+        column("scores over the runs", blank, series="scores"),
         column("score A", [format_score(r.score_a) for r in last], is_name=False),
         column("score B", [format_score(r.score_b) for r in last], is_name=False),
         column("A - B", [format_signed(r.difference) for r in last], is_name=False),
-        column("p over the nights", blank, series="p"),
+        column("p over the runs", blank, series="p"),
         column("p", [format_p_cell(x, table.alpha) for x in p], is_name=False, is_pinned=True),
         column("verdict", [r.verdict for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
@@ -279,7 +279,7 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
     left_out = ""
     if len(last) < n_all:
         left_out = f"{len(last):,} of {n_all:,} comparisons, of the gate and changed ones first."
-    return PageTable("series", "Scores and p over the nights", columns, left_out, {"series": series})
+    return PageTable("series", "Scores and p over the runs", columns, left_out, {"series": series})
 
 
 def _round_all(values: NDArray[np.float64], digits: int = 5) -> list[list[float | None]]:
@@ -290,18 +290,18 @@ def _round_all(values: NDArray[np.float64], digits: int = 5) -> list[list[float 
 def _build_runs_grid(runs: Sequence[PlanRun], n_runs: int, links: dict[str, str]) -> PageTable:
     """Return the grid of nights, the latest first."""
     cells = {
-        **list_run_cells(runs, "night"),
+        **list_run_cells(runs),
         "gate": [format_gate(run).lower() for run in runs],
         "changed": [f"{run.n_changed:,}" for run in runs],
         "message": [run.message for run in runs],
     }
-    numbers, filters = {"night", "changed"}, {"state", "gate"}
+    numbers, filters = {"run", "changed"}, {"state", "gate"}
     columns = [
         Column(
             head, texts[::-1], is_name=head not in numbers, is_filter=head in filters,
-            is_hidden=not any(texts), is_pinned=head == "gate", links=links if head == "night" else {},
+            is_hidden=not any(texts), is_pinned=head == "gate", links=links if head == "run" else {},
         )
         for head, texts in cells.items()
     ]  # fmt: skip
-    left_out = f"The latest {len(runs):,} of {n_runs:,} nights." if len(runs) < n_runs else ""
-    return PageTable("runs", "Nights", columns, left_out)
+    left_out = f"The latest {len(runs):,} of {n_runs:,} runs." if len(runs) < n_runs else ""
+    return PageTable("runs", "Runs", columns, left_out)

@@ -230,10 +230,10 @@ def format_status(run: PlanRun, now: float) -> str:
     return "\n".join(lines)
 
 
-def list_run_cells(runs: Sequence[PlanRun], header: str) -> dict[str, list[str]]:
-    """Return the first columns of a list of runs; the header is that of their numbers."""
+def list_run_cells(runs: Sequence[PlanRun]) -> dict[str, list[str]]:
+    """Return the first columns of a list of runs."""
     return {
-        header: [str(run.number) for run in runs],
+        "run": [str(run.number) for run in runs],
         "started": [format_time(run.started) for run in runs],
         "took": [format_duration((run.ended or run.updated) - run.started) for run in runs],
         "state": [run.state for run in runs],
@@ -243,7 +243,7 @@ def list_run_cells(runs: Sequence[PlanRun], header: str) -> dict[str, list[str]]
 def format_history(runs: Sequence[PlanRun], *, width: int | None = None) -> str:
     """Return a list of runs, the latest first."""
     columns = {
-        **list_run_cells(runs, "run"),
+        **list_run_cells(runs),
         "gate": [format_gate(run) for run in runs],
         "level": ["" if (verdict := run.details.get("verdict")) is None else format_levels(verdict) for run in runs],
         "comparisons": [f"{run.comparisons:,}" for run in runs],

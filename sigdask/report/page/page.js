@@ -147,13 +147,13 @@ const sigdask = (() => {
     }).join("");
     const title = make("title");
     const level = kind === "p" ? [make("line", { class: "level", x1: 0, x2: 2 * runs.length, y1: height(alpha), y2: height(alpha) })] : [];
-    const role = kind === "p" ? { "aria-hidden": "true" } : { role: "slider", tabindex: 0, "aria-label": "Numbers of a night", "aria-valuemin": runs[0], "aria-valuemax": runs.at(-1) };
+    const role = kind === "p" ? { "aria-hidden": "true" } : { role: "slider", tabindex: 0, "aria-label": "Numbers of a run", "aria-valuemin": runs[0], "aria-valuemax": runs.at(-1) };
     const drawing = make("svg", { viewBox: `0 0 ${2 * runs.length} 40`, preserveAspectRatio: "none", ...role }, title,
       ...level, ...Object.entries(lines).map(([name, values]) => make("path", { class: name, d: path(values) })));
     let at = runs.length - 1;
     const choose = (k) => {
       at = Math.min(Math.max(k, 0), runs.length - 1);
-      title.textContent = `night ${runs[at]}: A ${a[row][at] ?? "none"}, B ${b[row][at] ?? "none"}, p = ${p[row][at] ?? "none"}`;
+      title.textContent = `run ${runs[at]}: A ${a[row][at] ?? "none"}, B ${b[row][at] ?? "none"}, p = ${p[row][at] ?? "none"}`;
       if (kind === "p") return;
       drawing.setAttribute("aria-valuenow", runs[at]);
       drawing.setAttribute("aria-valuetext", title.textContent);
