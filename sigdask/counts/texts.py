@@ -76,8 +76,18 @@ class Texts(Sequence[str]):
 
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
+        if hasattr(values, "dictionary") and not values.null_count:
+            return Texts.from_codes(values.dictionary.cast(pa.large_string()), values.indices)
         texts = values.cast(pa.large_string())
         return Texts(texts.fill_null(Texts.from_values([""]).array[0]) if texts.null_count else texts)
+
+    @staticmethod
+    def from_codes(levels: Any, codes: Any) -> Texts:
+        """Build an encoded column from distinct texts and the place of each row's text, both arrays of Arrow."""
+        import pyarrow as pa
+
+        found = codes.dictionary_encode()  # of numbers: columns of whole texts would take ten times their memory
+        return Texts(pa.DictionaryArray.from_arrays(found.indices, levels.take(found.dictionary)))
 
     @property
     def is_encoded(self) -> bool:
@@ -126,8 +136,10 @@ class Texts(Sequence[str]):
         import pyarrow as pa
 
         rows = np.ascontiguousarray(np.arange(len(self))[which])
-        taken = Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
-        return taken.decode().encode() if self.is_encoded else taken
+        places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+        if self.is_encoded:
+            return Texts.from_codes(self.array.dictionary, self.array.indices.take(places))
+        return Texts(self.array.take(places))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())

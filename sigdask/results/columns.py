@@ -39,7 +39,7 @@ def encode(texts: Iterable[str], codes: ArrayLike | None = None) -> Texts:
     places: dict[str, int] = {}
     rows = np.array([places.setdefault(text, len(places)) for text in texts], np.int64)
     distinct = Texts.from_values(text.encode("utf-8", "backslashreplace").decode() for text in places)
-    return distinct[rows if codes is None else rows[np.asarray(codes, np.int64)]].encode()
+    return distinct.encode()[rows if codes is None else rows[np.asarray(codes, np.int64)]]
 
 
 def repeat(text: str, n: int) -> Texts:
