@@ -82,10 +82,12 @@ def _format_columns(columns: Sequence[Column], width: int | None) -> str:
     whole, cells = [[c.header, *c.texts] for c in columns], [c.texts for c in columns]
     levels = (LINE_BREAK, whole), (WORD_BREAK, whole), (WORD_BREAK, cells), (BLANK, cells)
     widths, *least = ([_measure(pattern, texts) for texts in columns_texts] for pattern, columns_texts in levels)
-    for _ in range(0 if width is None else sum(widths) + COLUMN_GAP * (len(widths) - 1) - width):
+    gaps = COLUMN_GAP * (len(widths) - 1)
+    gaps = gaps if width is None or sum(least[-1]) + gaps <= width else len(widths) - 1
+    for _ in range(0 if width is None else sum(widths) + gaps - width):
         order = ((n > 1, *(n > level[k] for level in least), columns[k].is_name, n, k) for k, n in enumerate(widths))
         widths[max(order)[-1]] -= 1
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP - 1, 0, 0))
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(gaps >= len(widths)), 0, 0))
     for column, n in zip(columns, widths, strict=True):
         side: Literal["left", "right"] = "left" if column.is_name else "right"
         drawn.add_column(Text(make_printable(column.header)), justify=side, width=max(n, 1), overflow="fold")
