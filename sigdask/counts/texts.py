@@ -162,7 +162,7 @@ class Texts(Sequence[str]):
 
     @cached_property
     def canonical(self) -> Texts:
-        """The column in Unicode's form NFC; itself if it has this form, so that it is sorted once."""
+        """The texts in form NFC, which are compared and sorted instead of them; the same column if it has it."""
         from pyarrow import compute
 
         forms = compute.utf8_normalize(self.array, form="NFC")
@@ -248,12 +248,7 @@ class ScopeNote(str):
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return text.encode() if text.isascii() else canonicalize_column([text])[0].encode()
-
-
-def canonicalize_column(names: Sequence[str]) -> Texts:
-    """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    return Texts.from_values(names).canonical
+    return text.encode() if text.isascii() else Texts.from_values([text]).canonical[0].encode()
 
 
 def check_unique(names: Sequence[str], what: str) -> None:
@@ -261,6 +256,6 @@ def check_unique(names: Sequence[str], what: str) -> None:
     forms = [] if isinstance(names, Texts) else [unicodedata.normalize("NFC", str(name)) for name in names]
     if forms and len({*forms}) == len(forms):  # of a few names, sooner than by sorting in Arrow
         return
-    order, are_repeated = canonicalize_column(names).sorted
+    order, are_repeated = Texts.from_values(names).canonical.sorted
     if are_repeated.any():
         raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")
