@@ -175,7 +175,8 @@ def find_other_command(document: Mapping[str, Any]) -> str | None:
 def _check_signature(result: RecordedResult, document: Mapping[str, Any]) -> None:
     """Raise if a result contradicts its signature, as after an edit by hand."""
     signature, row = result.signature, result.values
-    stated: dict[str, Any] = {"seed": document["seed"]} | {key: row[key] for key in ("metric", "alternative", "unit")}
+    keys, subset = ("test_set", "metric", "alternative", "unit"), row["subset"] and tuple(row["subset"].values())
+    stated: dict[str, Any] = {"seed": document["seed"], "subset": subset} | {key: row[key] for key in keys}
     signed = {key: getattr(signature, key) for key in stated}
     if signature.p == TRIALS:
         stated |= {"n_trials": row["n_trials"], "p_value": row["p_value"]}

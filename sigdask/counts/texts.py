@@ -76,8 +76,18 @@ class Texts(Sequence[str]):
 
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
+        if hasattr(values, "dictionary") and not values.null_count:
+            return Texts.from_codes(values.dictionary.cast(pa.large_string()), values.indices)
         texts = values.cast(pa.large_string())
         return Texts(texts.fill_null(Texts.from_values([""]).array[0]) if texts.null_count else texts)
+
+    @staticmethod
+    def from_codes(levels: Any, codes: Any) -> Texts:
+        """Build an encoded column from distinct texts and the place of each row's text, both arrays of Arrow."""
+        import pyarrow as pa
+
+        found = codes.dictionary_encode()  # of numbers: columns of whole texts would take ten times their memory
+        return Texts(pa.DictionaryArray.from_arrays(found.indices, levels.take(found.dictionary)))
 
     @property
     def is_encoded(self) -> bool:
@@ -126,8 +136,10 @@ class Texts(Sequence[str]):
         import pyarrow as pa
 
         rows = np.ascontiguousarray(np.arange(len(self))[which])
-        taken = Texts(self.array.take(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])))
-        return taken.decode().encode() if self.is_encoded else taken
+        places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
+        if self.is_encoded:
+            return Texts.from_codes(self.array.dictionary, self.array.indices.take(places))
+        return Texts(self.array.take(places))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tolist())
@@ -162,7 +174,7 @@ class Texts(Sequence[str]):
 
     @cached_property
     def canonical(self) -> Texts:
-        """The column in Unicode's form NFC; itself if it has this form, so that it is sorted once."""
+        """The texts in form NFC, which are compared and sorted instead of them; the same column if it has it."""
         from pyarrow import compute
 
         forms = compute.utf8_normalize(self.array, form="NFC")
@@ -248,12 +260,7 @@ class ScopeNote(str):
 
 def canonicalize(text: str) -> bytes:
     """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
-    return text.encode() if text.isascii() else canonicalize_column([text])[0].encode()
-
-
-def canonicalize_column(names: Sequence[str]) -> Texts:
-    """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
-    return Texts.from_values(names).canonical
+    return text.encode() if text.isascii() else Texts.from_values([text]).canonical[0].encode()
 
 
 def check_unique(names: Sequence[str], what: str) -> None:
@@ -261,6 +268,6 @@ def check_unique(names: Sequence[str], what: str) -> None:
     forms = [] if isinstance(names, Texts) else [unicodedata.normalize("NFC", str(name)) for name in names]
     if forms and len({*forms}) == len(forms):  # of a few names, sooner than by sorting in Arrow
         return
-    order, are_repeated = canonicalize_column(names).sorted
+    order, are_repeated = Texts.from_values(names).canonical.sorted
     if are_repeated.any():
         raise InputError(f"{what} {names[int(order[are_repeated].min())]!r} occurs twice")

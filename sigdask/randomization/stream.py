@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Integers
-from sigdask.counts.texts import canonicalize, canonicalize_column
+from sigdask.counts.texts import Texts, canonicalize
 from sigdask.errors import InputError
 from sigdask.io.caches import cached_njit
 
@@ -86,7 +86,7 @@ def compute_stream_keys(seeds_and_names: Iterable[tuple[int, str]], units: Seque
     if isinstance(units, int):
         parts: Iterable[bytes] = map(_prefix_length, (b"positions", units.to_bytes(8, "little")))
     else:
-        parts = itertools.chain([_prefix_length(b"ids")], canonicalize_column(units).iter_framed())
+        parts = itertools.chain([_prefix_length(b"ids")], Texts.from_values(units).canonical.iter_framed())
     for part in parts:
         for _, digest in digests:
             digest.update(part)

@@ -287,7 +287,9 @@ COLUMNS = (
 
 def list_columns(results: Sequence[Result], setting: Setting, *, is_page: bool = False) -> Iterator[Column]:
     """Yield the columns that are not empty. On pages, test sets and subsets are hidden where there are not several."""
-    headers = {"interval": setting.interval_header, "p": setting.p_header}
+    is_adjusted = any(r.runs and r.runs.p_adjusted is not None for r in results)
+    of_recipes = "adjusted p of recipes" if is_adjusted else "p of recipes"
+    headers = {"interval": setting.interval_header, "p": setting.p_header, "p of recipes": of_recipes}
     for column, cell, on_page, is_varying in COLUMNS:
         texts = [cell(r, setting) for r in results] if is_page or not on_page else [""]
         is_hidden = not any(texts) or (is_varying and len({*texts}) < 2)
@@ -548,14 +550,14 @@ def build_joint_table(
             [style.format_ends(v.difference, v.interval) for v, style in zip(verdicts, shown, strict=True)],
         ),
         *build_p_columns(
-            [format_p_cell(v.p_value, alpha) for v in verdicts],
-            [format_p_cell(v.p_adjusted, alpha) for v in verdicts],
+            [format_p_cell(v.p_value, alpha, is_bound=v.method != "exact" and not v.n_extreme) for v in verdicts],
+            [format_p_cell(v.p_adjusted, alpha, is_bound=v.is_adjusted_bound) for v in verdicts],
             [("", SIGNIFICANT, CONTESTED_MARK)[outcome] for outcome in outcomes],
         ),
     ]
     is_adjusted = any(verdict.p_adjusted is not None for verdict in results.together)
     adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" if is_adjusted else ""
-    legend = [f"{SIGNIFICANT} significant at {alpha:g}{adjusted}"]
+    legend = [f"{SIGNIFICANT if 1 in outcomes else 'none'} significant at {alpha:g}{adjusted}"]
     if 2 in outcomes:
         legend.append(f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}")
     return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)

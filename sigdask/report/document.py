@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -120,17 +121,22 @@ class DocumentTable:
         texts = (text if text.startswith("p ") else f"{text[:1].upper()}{text[1:]}" for text in self.legend)
         return [*["Best in bold."] * has_bold, *(f"{text}." for text in texts)]
 
+    def divide(self, n_rows: int) -> Iterator[DocumentTable]:
+        """Yield the rows in tables of at most `n_rows`, of which the first has the note."""
+        n, first_rows = sum(map(len, self.sections)), accumulate(map(len, self.sections), initial=0)
+        places = [*zip(self.sections, first_rows, strict=False)]
+        for first in range(0, n, n_rows):
+            rows = [(s, range(len(s))[max(first - k, 0) : max(first - k + n_rows, 0)]) for s, k in places]
+            sections = (Section(s.heading, tuple(c.select_rows(own) for c in s.columns)) for s, own in rows if own)
+            part = f", part {first // n_rows + 1} of {-(-n // n_rows)}" if n > n_rows else ""
+            further: dict[str, Any] = {"note": (), "warnings": ()} if first else {}
+            yield replace(self, title=f"{self.title}{part}", sections=tuple(sections), **further)
+
     def shorten(self, n_rows: int) -> DocumentTable:
         """Return the first rows, with a note on how many are left out instead of the test's."""
-        sections, room = [], n_rows
-        for section in self.sections:
-            if room > 0:
-                rows = range(len(section))[:room]
-                sections.append(Section(section.heading, tuple(c.select_rows(rows) for c in section.columns)))
-                room -= len(rows)
-        n_left = sum(map(len, self.sections)) - sum(map(len, sections))
-        note = (f"{n_left:,} more rows are not shown.",) if n_left else ()
-        return replace(self, sections=tuple(sections), note=note, warnings=())
+        n_left = sum(map(len, self.sections)) - n_rows
+        note = (f"{n_left:,} more rows are not shown.",) if n_left > 0 else ()
+        return replace(next(self.divide(n_rows), self), title=self.title, note=note, warnings=())
 
 
 Block = str | DocumentTable

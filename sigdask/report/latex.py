@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from sigdask.report.document import Column, DocumentTable, Section
 from sigdask.results.comparisons import get_version
@@ -24,6 +25,9 @@ LONG_HEADER = 9
 
 LONG_WORD = 16
 """Minimum characters of words that may be broken."""
+
+MAX_ROWS = 36
+"""Maximum rows of a table, so that it fits a page with its caption and note. Floats are not broken between pages."""
 
 LABEL = "tab:sigdask"
 
@@ -86,7 +90,7 @@ def iter_parts(tables: Iterable[DocumentTable], *, caption: str | None = None, l
     yield (
         f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone\n% What to cite: sigdask cite\n{MEASURING}"
     )
-    for number, table in enumerate(tables, 1):
+    for number, table in enumerate(chain.from_iterable(table.divide(MAX_ROWS) for table in tables), 1):
         lines = [*_iter_float_lines(table, caption, label if number == 1 else f"{label}-{number}")]
         if any(UNKNOWN_CHARACTER in line for line in lines):
             yield CHARACTERS

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from io import StringIO
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from sigdask.report.document import Block, Column, DocumentTable
@@ -26,7 +27,7 @@ MAX_COLUMNS = 100_000
 KEPT_BLANK = "\ue000"
 """A character for private use in place of a blank where a line may not be broken."""
 
-LINE_BREAK = re.compile("\n")
+LINE_BREAK, BLANK = re.compile("\n"), re.compile(r"\s+")
 
 WORD_BREAK = re.compile(r"(?<!=)\s+(?![=%]|-?(?:[\d.,e-]+|inf)\])")
 """Pattern of places where a line may be broken: `p = 0.05`, `99 %` and `[-0.5, 29.1]` stay whole."""
@@ -53,9 +54,9 @@ def render_table(table: DocumentTable, width: int | None = None) -> str:
     """Return a table as text: its title, rows, and the meaning of its marks."""
     lines = [make_printable(table.title)] if table.title else []
     for section in table.sections:
-        marks = [Column("", c.marks, is_name=True) for c in section.columns if c.marks is not None and any(c.marks)]
+        marked = ([c, *[Column("", c.marks or "", is_name=True)] * any(c.marks or "")] for c in section.columns)
         lines += [make_printable(section.heading)] if section.heading else []
-        lines.append(_format_columns([*section.columns, *marks], width))
+        lines.append(_format_columns([*chain.from_iterable(marked)], width))
     return "\n".join([*lines, *filter(None, [make_printable("; ".join(table.legend))])])
 
 
@@ -70,15 +71,23 @@ def format_table(names: Sequence[str], rows: Iterable[Sequence[str]], width: int
 
 
 def _format_columns(columns: Sequence[Column], width: int | None) -> str:
-    """Return columns side by side, of which the widest are narrowed until all fit, if possible not below a word."""
+    """Return columns side by side, of which the widest are narrowed until all fit, if possible not below a word.
+
+    Headers are broken before intervals, these before names, and names before numbers, which would be misread.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    widths, least = ([_measure(pattern, column) for column in columns] for pattern in (LINE_BREAK, WORD_BREAK))
-    for _ in range(0 if width is None else sum(widths) + COLUMN_GAP * (len(widths) - 1) - width):
-        widths[max((n > least[k], n, k) for k, n in enumerate(widths))[2]] -= 1
-    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP - 1, 0, 0))
+    whole, cells = [[c.header, *c.texts] for c in columns], [c.texts for c in columns]
+    levels = (LINE_BREAK, whole), (WORD_BREAK, whole), (WORD_BREAK, cells), (BLANK, cells)
+    widths, *least = ([_measure(pattern, texts) for texts in columns_texts] for pattern, columns_texts in levels)
+    gaps = COLUMN_GAP * (len(widths) - 1)
+    gaps = gaps if width is None or sum(least[-1]) + gaps <= width else len(widths) - 1
+    for _ in range(0 if width is None else sum(widths) + gaps - width):
+        order = ((n > 1, *(n > level[k] for level in least), columns[k].is_name, n, k) for k, n in enumerate(widths))
+        widths[max(order)[-1]] -= 1
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(gaps >= len(widths)), 0, 0))
     for column, n in zip(columns, widths, strict=True):
         side: Literal["left", "right"] = "left" if column.is_name else "right"
         drawn.add_column(Text(make_printable(column.header)), justify=side, width=max(n, 1), overflow="fold")
@@ -97,13 +106,11 @@ def _build_console() -> Console:
     return Console(file=StringIO(), width=MAX_COLUMNS, color_system=None, legacy_windows=False)
 
 
-def _measure(pattern: re.Pattern[str], column: Column) -> int:
-    """Return the columns of the widest part of a column's texts between the matches of a pattern."""
+def _measure(pattern: re.Pattern[str], texts: Iterable[str]) -> int:
+    """Return the columns of the widest part of texts between the matches of a pattern."""
     from rich.cells import cell_len
 
-    return max(
-        map(cell_len, {part for t in (column.header, *column.texts) for part in pattern.split(make_printable(t))})
-    )
+    return max(map(cell_len, {part for t in texts for part in pattern.split(make_printable(t))}), default=0)
 
 
 def wrap_lines(text: str, width: int | None, *, hang: int = COLUMN_GAP) -> str:

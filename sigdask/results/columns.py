@@ -39,7 +39,7 @@ def encode(texts: Iterable[str], codes: ArrayLike | None = None) -> Texts:
     places: dict[str, int] = {}
     rows = np.array([places.setdefault(text, len(places)) for text in texts], np.int64)
     distinct = Texts.from_values(text.encode("utf-8", "backslashreplace").decode() for text in places)
-    return distinct[rows if codes is None else rows[np.asarray(codes, np.int64)]].encode()
+    return distinct.encode()[rows if codes is None else rows[np.asarray(codes, np.int64)]]
 
 
 def repeat(text: str, n: int) -> Texts:
@@ -202,7 +202,7 @@ def flatten(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 BOUNDS = {
     "minimum": "ge", "maximum": "le", "exclusiveMinimum": "gt", "exclusiveMaximum": "lt",
-    "minItems": "min_length", "maxItems": "max_length",
+    "minItems": "min_length", "maxItems": "max_length", "minLength": "min_length",
 }  # fmt: skip
 """Bounds in the schema, with their names in pydantic."""
 
@@ -213,6 +213,18 @@ PLAIN_VALUES: Mapping[str, Any] = {
     "string": {"type": "str"},
 }
 """Schemas of pydantic for JSON types. Columns hold finite numbers and integers of 64 bits."""
+
+
+ORDERED = (
+    ("n_extreme", "n_trials"), ("second_run.n_extreme", "second_run.n_trials"), ("n_units", "n_items"),
+    ("n_discordant", "n_units"), ("p_value", "p_adjusted"), ("exact.p_lo", "exact.p_hi"),
+    ("interval.low", "interval.high"),
+    *((f"{path}.0", f"{path}.1") for path in (
+        "p_interval", "p_adjusted_interval", "interval.percentile", "score_a_interval", "score_b_interval",
+        "interval", "interval_simultaneous", "runs.interval",
+    )),
+)  # fmt: skip
+"""Columns of which the first is nowhere above the second."""
 
 
 def find_fault(document: Mapping[str, Any]) -> str | None:
@@ -232,6 +244,15 @@ def find_fault(document: Mapping[str, Any]) -> str | None:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+    if (document.get("options") or document)["alpha"] != document["alpha"]:
+        return f"alpha is {document['alpha']}, but not in the options"
+    for group, number, row in ((g, k, row) for g in ("results", "together") for k, row in enumerate(document[g], 1)):
+        values = dict(flatten("", row))
+        if row["a"] == row["b"]:
+            return f"{group} {number}: a and b are {row['a']!r}"
+        for low, high in ORDERED:
+            if values.get(low, -np.inf) > values.get(high, np.inf):
+                return f"{group} {number}: {low} is {values[low]}, above {high}, {values[high]}"
     return None
 
 

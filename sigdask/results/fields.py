@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sigdask.counts.fields import Bools, Floats
 from sigdask.counts.texts import Texts
+from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics.regression import PREFIX as AGREEMENT_PREFIX
 from sigdask.options import INDEPENDENT_TESTS, Option
@@ -342,6 +343,11 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float) -> Table:
         Results as their schema describes them.
     alpha : float
         Level of the verdicts.
+
+    Raises
+    ------
+    InputError
+        A value that follows from others of its record, such as the verdict, is another one.
     """
     values: dict[str, list[Any]] = defaultdict(lambda: [None] * len(records))
     for row, record in enumerate(records):
@@ -349,7 +355,12 @@ def build_table(records: Sequence[Mapping[str, Any]], alpha: float) -> Table:
             values[path][row] = value
         values["kept_notes"][row] = as_json_line(record.get("notes", ()))
     columns: dict[str, Any] = {path: build_column(kind, values[path]) for path in values if (kind := get_type(path))}
-    return Table(pa.table({path: to_arrow(c) for path, c in (columns | _read_origins(columns)).items()}), alpha)
+    table = Table(pa.table({path: to_arrow(c) for path, c in (columns | _read_origins(columns)).items()}), alpha)
+    for path, derived in _derive_columns(table).items():
+        for row, (stated, value) in enumerate(zip(values.get(path, ()), derived, strict=False)):
+            if stated is not None and stated != value:
+                raise InputError(f"result {row + 1}: {path} is {stated!r}, but {value!r} by its other values")
+    return table
 
 
 def _read_origins(columns: Columns) -> Columns:

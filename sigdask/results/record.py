@@ -118,6 +118,11 @@ class NamedValues(SimpleNamespace):
         """The adjusted p, or the p if it was not adjusted."""
         return self.p_value if self.p_adjusted is None else self.p_adjusted
 
+    @property
+    def is_adjusted_bound(self) -> bool:
+        """Whether the adjusted p is the smallest value that the trials allow."""
+        return 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
+
     def replace(self, **changes: Any) -> Self:
         """Return the same with some members changed."""
         return type(self)(**vars(self) | changes)
@@ -265,11 +270,6 @@ class Result(NamedValues):
     def is_bound(self) -> bool:
         """Whether p is the smallest value that the trials allow: none of them was extreme."""
         return bool(self.method != "exact" and 0 == self.p_interval[0] < self.p_value)
-
-    @property
-    def is_adjusted_bound(self) -> bool:
-        """Whether the adjusted p is the smallest value that the trials allow."""
-        return 0 == (self.p_adjusted_interval or (1.0,))[0] < (self.p_adjusted or 0)
 
 
 def _format_line(r: Result) -> str:

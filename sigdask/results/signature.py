@@ -123,9 +123,8 @@ def _format_pairs(pairs: Iterable[tuple[str, object]]) -> str:
     return "|".join(f"{_escape(key)}:{_escape(str(value))}" for key, value in pairs if value is not None)
 
 
+@lru_cache(maxsize=4096)
 def _escape(text: str) -> str:
-    if text.isprintable() and {*"|:%"}.isdisjoint(text):  # as most are
-        return text
     return "".join(c if c.isprintable() and c not in "|:%" else quote(c, safe="") for c in text)
 
 

@@ -131,6 +131,7 @@ def test_thousands_of_comparisons_are_all_in_the_tables():
     results = compare_all(Counts.from_scores(scores), metrics=["mean"], adjust="none", trials=19, interval="none")
     tex = results.to_latex(layout="pairs")
     assert len(re.findall(r"^s\d+ & s\d+ &", tex, re.MULTILINE)) == len(results) == 1770
+    assert tex.count(r"\begin{tabular}") == 50  # as LaTeX does not divide a table between pages
     [[_, *rows]] = parse_tables(results.to_markdown(layout="pairs"))
     assert len(rows) == 1770
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
-from sigdask.counts.texts import Codes, canonicalize_column
+from sigdask.counts.texts import Codes, Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.alignment import align, reorder_column
 from sigdask.formats.reading.files import check_filled, enumerate_lines
@@ -48,7 +48,7 @@ def read_pairs(sources: Sequence[Source], gold: Path | None, options: Options) -
         systems=tuple(files),
         fields=_compute_fields(targets, outputs),
         n_items=len(targets),
-        ids=tuple(words[0]) if canonicalize_column(words[0]).are_unique else None,
+        ids=tuple(words[0]) if Texts.from_values(words[0]).canonical.are_unique else None,
         groups={"category": categories} if all(categories) else {},
         outputs=Outputs(tuple(map(to_object_array, outputs)), to_object_array(targets)),
         suggested=("f1", "accuracy", "edit-distance"),

@@ -227,7 +227,8 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
     file = _check_local(path).absolute()
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
-    return _find_store(store and paths.resolve_store(store, file.parent), file), name or file.stem
+    place = store if not store or is_url(store) else str(paths.resolve_path(store, file.parent))
+    return _find_store(place, file), name or file.stem
 
 
 def build_schema() -> dict[str, Any]:

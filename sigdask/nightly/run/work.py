@@ -29,7 +29,7 @@ from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.report.text import list_keys
 from sigdask.nightly.store import Store
 from sigdask.nightly.store.results import fetch_results
-from sigdask.nightly.store.runs import find_run
+from sigdask.nightly.store.runs import list_runs
 from sigdask.nightly.store.status import PlanReport
 from sigdask.nightly.test_sets import build_spec, build_study, prepare_set
 from sigdask.randomization.slabs import Job
@@ -190,7 +190,7 @@ def find_kept_sets(plan: Plan, store: Store, states: Mapping[str, str]) -> KeptS
 
     A gate and a table of units need the data of all test sets, so they keep none.
     """
-    run = store.read(find_run, plan.name, None)
+    run = next(iter(store.read(list_runs, plan.name, 1)), None)
     if run is None or run.state != "finished" or plan.gate is not None or "items" in plan.report.files:
         states = {}
     details = {} if run is None else run.details

@@ -98,22 +98,11 @@ def check_tables(connection: Connection, where: str) -> bool:
             f"{format_list(others, 5)})",
             remedy="name another store with --store",
         )
-    _check_pages(connection)
-    return bool(objects)
-
-
-MAX_CHECKED_BYTES = 2**26
-"""Maximum size of files whose pages are checked on opening."""
-
-
-def _check_pages(connection: Connection) -> None:
-    """Raise DamagedError for a SQLite file whose pages refer to each other wrongly: reading it might never end."""
-    url = connection.engine.url
-    path = Path(url.database or "")
-    if url.get_backend_name() == "sqlite" and path.exists() and path.stat().st_size <= MAX_CHECKED_BYTES:
+    if connection.dialect.name == "sqlite":  # reading pages that refer to each other wrongly might never end
         words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
         if words != "ok":
             raise DamagedError(f"the file: {' '.join(words.split())}")
+    return bool(objects)
 
 
 def create_tables(connection: Connection) -> None:
@@ -495,8 +484,6 @@ def is_locked(connection: Connection, plan: str) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         finally:
             os.close(descriptor)
-    except BlockingIOError:
-        return True
-    except OSError:  # no file, or one that this user may not see
-        return False
+    except OSError as error:  # others: no file, or one that this user may not see
+        return isinstance(error, BlockingIOError)
     return False

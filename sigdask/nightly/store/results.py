@@ -40,9 +40,6 @@ IDENTITY = ("test_set", "subset.column", "subset.value", "unit", "a", "b", "metr
 ORIGINS = {f"origins.{name}" for name in ("adjust", "members", "family", "version")}
 """Columns other than a result's own data and stream. A result is not called changed if only these change."""
 
-MAX_CHAIN = 100
-"""Maximum number of runs with changes after their base."""
-
 MAX_BYTES, MAX_RATIO = 2**28, 128
 """Stored rows may unpack to as many bytes, and this many for each byte stored, in all that is read."""
 
@@ -81,9 +78,7 @@ def _save_state(
     added = np.flatnonzero(places < 0)
     places[added] = n_stored + np.arange(len(added))
     base = _find_base(connection, plan, number)
-    query = sa.select(sa.func.count()).where(RESULTS.c.plan == plan, RESULTS.c.run >= base)
-    is_outgrown = n_stored + len(added) > 2 * len(current) or connection.execute(query).scalar_one() > MAX_CHAIN
-    if len(added) == len(places) or is_outgrown:
+    if len(added) == len(places) or n_stored + len(added) > 2 * len(current):
         base, places, added = number, np.arange(len(current)), np.arange(len(current))
     steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number, base)
     rows = _seal_table(current.take(added), number)

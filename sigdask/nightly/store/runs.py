@@ -288,17 +288,10 @@ def save_progress(connection: Connection, run: PlanRun) -> None:
     connection.execute(sa.update(RUNS).where(RUNS.c.id == run.number).values(progress=sealed))
 
 
-def list_runs(connection: Connection, plan: str, limit: int | None = None) -> list[PlanRun]:
-    """Return the runs of a plan, latest first."""
-    query = sa.select(RUNS).where(RUNS.c.plan == plan).order_by(RUNS.c.id.desc()).limit(limit)
-    return [_read_run(row) for row in connection.execute(query)]
-
-
-def find_run(connection: Connection, plan: str, number: int | None) -> PlanRun | None:
-    """Return a run of a plan by its number (None: the latest), None if there is no such run."""
-    query = sa.select(RUNS).where(RUNS.c.plan == plan).order_by(RUNS.c.id.desc()).limit(1)
-    row = connection.execute(query if number is None else query.where(RUNS.c.id == number)).one_or_none()
-    return None if row is None else _read_run(row)
+def list_runs(connection: Connection, plan: str, limit: int | None = None, number: int | None = None) -> list[PlanRun]:
+    """Return the runs of a plan, latest first, or the one with a number."""
+    query = sa.select(RUNS).where(RUNS.c.plan == plan, RUNS.c.id == (RUNS.c.id if number is None else number))
+    return [_read_run(row) for row in connection.execute(query.order_by(RUNS.c.id.desc()).limit(limit))]
 
 
 def find_previous_run(connection: Connection, run: PlanRun) -> int | None:

@@ -119,7 +119,7 @@ def build_report(store: str | Store, plan: str | None = None, number: int | None
     """Return a plan's results after its latest run or a given one."""
     with _connect(store) as connection:
         name = runs.find_plan(connection, plan)
-        run = runs.find_run(connection, name, number)
+        run = next(iter(runs.list_runs(connection, name, 1, number)), None)
         if run is None:
             numbers = [str(plan_run.number) for plan_run in runs.list_runs(connection, name)]
             first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Floats, Integers
-from sigdask.counts.texts import Texts, canonicalize_column
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Correlation, Ratios
 from sigdask.randomization.panels.digests import Digests, compute_pair_digests, hash_fields
@@ -98,7 +98,7 @@ class SwapUnits:
 
 def _order_units(texts: Texts) -> tuple[Texts, Integers]:
     """Return distinct units in canonical order, and the address of each text's unit."""
-    forms = canonicalize_column(texts)
+    forms = texts.canonical
     order, tied = forms.sorted
     address = np.empty(len(forms), np.int64)
     address[order] = np.cumsum(~tied) - 1
