@@ -146,9 +146,10 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
         return (unknown[0],)
     if scores and (named or asked or not unknown):
         return scores
-    if not (scores or unknown):
+    plain = [column for column in unknown if column not in table.nested]
+    if not (scores or plain):
         raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
-    ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *unknown)]
+    ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *plain)]
     if scores:
         ways.append(" ".join(spell("ignore", column) for column in unknown))
     raise build_roles_error(table, f"{_join(unknown)} may be scores or not", ways)
