@@ -244,7 +244,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         system, metric = options.columns.get("system") or opened.roles.get("system"), opened.roles.get("metric")
         for role, column in (("system", system), ("item", opened.item)):
             if column is None:
-                names = (*opened.roles.unknown, *opened.roles.list_all("unit", "run"))
+                names = (*opened.roles.list_all("unit", "subset", "run"), *opened.roles.unknown)
                 ways = [spell("columns", f"{role}={name}") for name in names] or [spell("columns", f"{role}=COLUMN")]
                 problem = f"rows of system, item and score need a column of the role {role}"
                 raise build_roles_error(opened.table, problem, ways)
