@@ -122,20 +122,22 @@ def read_systems(options: dict[str, Any], noun: str = "system", columns: Sequenc
         f"read as {counts.format or options['format_']}: {format_count(counts.n_systems, noun)}"
         f"{times}, {format_count(counts.of_one.n_items, 'item')}{f' ({counts.roles})' if counts.roles else ''}"
     )
-    if unused := _find_unused_group_file(options, {*groups}):
+    if unused := _find_unused_groups(options, {*groups}, given.get("columns", {})):
         LOG.warning(unused)
     if not options["metrics"]:
         LOG.info(f"metric: {', '.join(counts.suggested)} (choose with --metric)")
     return counts
 
 
-def _find_unused_group_file(options: dict[str, Any], names: set[str]) -> str | None:
-    """Return text on a file of documents or groups that neither units nor subsets are taken from, or None."""
-    if options.get("group_file") and names.isdisjoint(GroupFile(as_path(options["group_file"]), GROUP).names):
-        return f"--groups {options['group_file']}: not used; name one of its columns with --unit or --by"
-    if options.get("documents") and not names & {"document", "domain"}:
-        return f"--documents {options['documents']}: not used, as items are swapped one by one; add --unit document"
-    return None
+def _find_unused_groups(options: dict[str, Any], names: set[str], columns: Mapping[str, str]) -> str | None:
+    """Return text on a file or column of groups that neither units nor subsets are taken from, or None."""
+    given = {f"--columns {role}={columns[role]}": {columns[role]} for role in ("unit", "subset") if role in columns}
+    if options.get("group_file"):
+        given[f"--groups {options['group_file']}"] = {*GroupFile(as_path(options["group_file"]), GROUP).names}
+    if options.get("documents"):
+        given[f"--documents {options['documents']}"] = {"document", "domain"}
+    unused = next((flag for flag, own in given.items() if names.isdisjoint(own)), None)
+    return unused and f"{unused}: not used; name {' or '.join(sorted(given[unused]))} with --unit or --by"
 
 
 def _check_metrics(options: dict[str, Any], format_: str) -> None:

@@ -332,8 +332,9 @@ class Counts:
         n_items, present, ids = len(matrix.numbers), matrix.present, items.get("ids")
         if present is not None and not few_in_common:
             checks.check_common_items(present, matrix.names, missing, ids)
-        if present is not None and missing == "error":
-            checks.check_complete(present, matrix.names, ids)
+        is_zero_best = present is not None and bool(matrix.numbers.min() < 0 >= matrix.numbers.max())
+        if present is not None and (missing == "error" or (missing == "zero" and is_zero_best)):
+            checks.check_complete(present, matrix.names, ids, zero=None if is_zero_best else "")
         if missing == "zero":
             matrix = replace(matrix, present=None)
         ones = np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))

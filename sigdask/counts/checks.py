@@ -89,7 +89,7 @@ def check_common_items(
 
 
 def check_complete(
-    present: Bools, systems: Sequence[str], ids: Sequence[str] | None, noun: str = "score", zero: str = ""
+    present: Bools, systems: Sequence[str], ids: Sequence[str] | None, noun: str = "score", zero: str | None = ""
 ) -> None:
     """Raise unless systems have all items; the error names the first gap, and the options that allow gaps.
 
@@ -101,15 +101,15 @@ def check_complete(
         Names of the systems, and ids of the items.
     noun : str
         What a system has for each item, for messages.
-    zero : str
-        What a missing item counts as under the option `zero`.
+    zero : str or None
+        What a missing item counts as under the option `zero`. None if this would be the best score.
     """
     if present.all():
         return
     item, system = (int(k) for k in np.argwhere(~present)[0])
     position = f"at position {item + 1}" if ids is None else repr(ids[item])
+    other_way = "" if zero is None else f" or {spell('missing', 'zero')}{zero}"
     raise MissingItemsError(
         f"system {systems[system]!r} has no {noun} for item {position} ({np.count_nonzero(~present)} missing in "
-        f"total); choose {spell('missing', 'pairwise')} (compares each pair on the items that both have) or "
-        f"{spell('missing', 'zero')}{zero}"
+        f"total); choose {spell('missing', 'pairwise')} (compares each pair on the items that both have){other_way}"
     )

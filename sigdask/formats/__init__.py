@@ -28,7 +28,7 @@ from sigdask.formats.reading.options import (
     parse_maps,
     parse_source,
 )
-from sigdask.formats.reading.tables import TABLE_FORMATS, describe_unknown_columns, read_table, use_table_reader
+from sigdask.formats.reading.tables import TABLE_FORMATS, read_table, use_table_reader
 from sigdask.formats.registry import (
     FOLDER_FORMATS,
     FORMATS,
@@ -41,7 +41,7 @@ from sigdask.formats.registry import (
 )
 from sigdask.interface import spell, suggest_group_file
 from sigdask.io import addresses, as_path, use_options
-from sigdask.text import is_url
+from sigdask.text import is_url, suggest_name
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",
            "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
@@ -177,15 +177,21 @@ def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
-    given = {f"{spell('columns', role)}": role for role in options.columns}
-    given |= {spell(key): key for key in ("label_map", "ignore") if getattr(options, key)}
-    for flag, need in given.items():
-        if need not in {*FORMATS[name].roles, "run", "unit", "subset", "text"}:
-            yield f"{flag} has no effect: format {name} has no such columns or labels; leave it out"
+    given = {spell("columns", role): role for role in options.columns}
+    changed = (key for key in ("align", "label_map", "ignore") if getattr(options, key) != getattr(DEFAULTS, key))
+    given |= {spell(key): key for key in changed}
+    used = {*FORMATS[name].roles, *(("run", "unit", "subset", "text") if name in TABLES_OF_ROLES else ())}
+    for flag in (flag for flag, need in given.items() if need not in used):
+        yield f"{flag} has no effect: format {name} has no such columns, labels or rows; leave it out"
     paths = [*(source.path for source in sources), *([] if gold is None else [gold])]
-    if options.ignore and name in TABLES_OF_ROLES and not any(source.parts for source in sources):
+    named = {spell("ignore", column): column for column in options.ignore}
+    named |= {spell("columns", f"{k}={v}"): v for k, v in options.columns.items() if v not in options.groups}
+    if named and name in TABLES_OF_ROLES and not any(source.parts for source in sources):
         tables = [read_table(path, options.ignore) for path in paths if not path.is_dir()]
-        yield from describe_unknown_columns(options.ignore, [name for t in tables for name in (*t.columns, *t.nested)])
+        known = [name for table in tables for name in (*table.columns, *table.nested)]
+        for flag, text in named.items():
+            if text not in known and not all(part.partition(".")[0] in known for part in text.split("+")):
+                yield f"{flag} has no effect: there is no such column{suggest_name(text, known, '; leave it out')}"
     if "sheet" in options.own and not any(path.is_dir() or zipfile.is_zipfile(path) for path in paths):
         yield f"sheet={options.own['sheet']}: not used, as no file is an Excel workbook; leave it out"
 

@@ -365,16 +365,18 @@ def _compute_score(where: str, record: Record, layout: BattleLayout, a: str, b: 
 
 def _score_verdict(where: str, verdict: Any, a: str, b: str, *, is_preference: bool) -> float | None:
     text = "" if verdict is None else str(verdict).strip()
-    if text in {a, b}:
-        return float(text == a)
-    if text.lower() in VERDICTS:
-        return VERDICTS[text.lower()]
-    if text.lower().startswith("tie"):
-        return 0.5
+    meanings: list[float | None] = [float(text == a)] if text in {a, b} else []
     value = parse_number(verdict)
-    if value is not None and (value in {1.0, 2.0} or (is_preference and (value == 0 or 1 <= value <= 2))):
-        return 0.5 if value == 0 else float(2 - Decimal(repr(value)))
+    if text.lower() in VERDICTS:
+        meanings.append(VERDICTS[text.lower()])
+    elif value is not None and (value in {1.0, 2.0} or (is_preference and (value == 0 or 1 <= value <= 2))):
+        meanings.append(0.5 if value == 0 else float(2 - Decimal(repr(value))))
+    elif not meanings and text.lower().startswith("tie"):
+        return 0.5
+    if len({*meanings}) == 1:
+        return meanings[0]
     expected = "a preference from 1 to 2" if is_preference else "model_a, model_b, tie or a model's name"
+    expected = "a verdict that names one model by its name and by its place" if meanings else expected
     problem = f"{where}: found the verdict {text[:MAX_ID_LENGTH]!r}, expected {expected}"
     raise InputError(problem, remedy="leave the cell empty if there is no verdict, and the row is left out")
 

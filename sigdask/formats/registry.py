@@ -50,7 +50,7 @@ class Format:
     metrics : tuple of str
         Metrics, in lower case, that only this format has if there is a gold file.
     roles : tuple of str
-        Roles of columns that it uses, and the options `label_map` and `ignore` if it uses them.
+        Roles of columns that it uses, and the options `align`, `label_map` and `ignore` if it uses them.
     """
 
     reader: str
@@ -107,27 +107,27 @@ FORMATS: dict[str, Format] = {
         ".tables.scores:read_responses",
         "one row per response: id, gold (is it correct: 1/0), one column per system (did the system give it: 1/0)",
         gold="none",
-        roles=("item", "gold", "prediction", "ignore"),
+        roles=("align", "item", "gold", "prediction", "ignore"),
     ),
     "labels": Format(
         ".tables.predictions:read_labels",
         "labels, one or several per item: columns of gold and systems, or --gold FILE and one file per system",
         options=("separator", "systems", "list=no|yes"),
-        roles=("item", "system", "gold", "prediction", "label_map", "ignore"),
+        roles=("align", "item", "system", "gold", "prediction", "label_map", "ignore"),
     ),
     "numbers": Format(
         ".tables.predictions:read_numbers",
         "predicted numbers for real gold values: columns of gold and systems; or --gold FILE and one file per system",
         options=("systems", "list=no|yes"),
         metrics=NUMBER_METRICS,
-        roles=("item", "system", "gold", "prediction", "ignore"),
+        roles=("align", "item", "system", "gold", "prediction", "ignore"),
     ),
     "wide": Format(
         ".tables.scores:read_wide",
         "scores, one row per item and one column per system (systems=A+B names them); or files of numbers",
         gold="none",
         options=("systems",),
-        roles=("item", "score", "ignore"),
+        roles=("align", "item", "score", "ignore"),
     ),
     "segments": Format(
         ".texts.segments:read_segments",
@@ -150,7 +150,7 @@ FORMATS: dict[str, Format] = {
         ".reading.signatures:fits_terms",
         gold="required",
         metrics=("type-precision", "type-recall", "type-f1"),
-        roles=("item", "gold", "prediction"),
+        roles=("align", "item", "gold", "prediction"),
     ),
     "spans": Format(
         ".spans.spans:read_spans",
@@ -158,7 +158,7 @@ FORMATS: dict[str, Format] = {
         ".reading.signatures:fits_spans",
         gold="required",
         metrics=("relation-precision", "relation-recall", "relation-f1"),
-        roles=("item", "gold", "prediction", "label_map"),
+        roles=("align", "item", "gold", "prediction", "label_map"),
     ),
     "pairs": Format(
         ".spans.pairs:read_pairs",
@@ -166,12 +166,13 @@ FORMATS: dict[str, Format] = {
         ".reading.signatures:fits_pairs",
         gold="required",
         metrics=("edit-distance",),
+        roles=("align",),
     ),
     "long": Format(
         ".tables.scores:read_long",
         "scores, rows of system, item, score (and metric)",
         gold="none",
-        roles=("item", "system", "score", "ignore"),
+        roles=("align", "item", "system", "metric", "score", "ignore"),
     ),
     "conll": Format(
         ".tagging.conll:read_conll",

@@ -152,8 +152,10 @@ MAX_ARRANGEMENTS = 2**18
 MAX_SUMS = 2**22
 """Maximum number of sums that are held at a time."""
 
-FEW_PAIRS = 5
-"""Number of pairs of runs below which Satterthwaite's degrees of freedom are too many: the level rises to 0.08."""
+FEW = 5
+"""Number of pairs of runs, or of units, below which Satterthwaite's degrees of freedom are too many: the level rises to
+0.08.
+"""
 
 TIE = 1e-9
 """Relative difference of means of runs that may be rounding error."""
@@ -233,8 +235,9 @@ def compare_runs(
         squares = (parts**2).sum(axis=0) / (n_runs - 1)
         df_runs = variance**2 / squares
         df = total**2 / (squares + se_items**4 / (n_units - 1))
-        if is_paired and n_runs < FEW_PAIRS:
+        if is_paired and n_runs < FEW:
             df = np.minimum(df, (n_runs - 1) * total / variance)  # NaN with one unit, which shows no variance of items
+        df = np.where(np.less(n_units, FEW), np.minimum(df, (n_units - 1) * total / se_items**2), df)
         p_value = _compute_tail(difference / np.sqrt(total), df, alternative)
         p_runs = _compute_tail(difference / np.sqrt(variance), df_runs, alternative)
     method: RunsMethod = "paired t" if is_paired else "Welch's t"

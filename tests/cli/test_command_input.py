@@ -194,6 +194,8 @@ UNUSED = {
     "--map A=B": "--map",
     "--ignore nope": "--ignore nope",
     "--ignore system": "--ignore system",  # one of its columns begins so
+    "--columns score=nope": "--columns score=nope",
+    "--columns run=nope": "--columns run=nope",
 }
 
 
@@ -208,8 +210,10 @@ def test_an_option_that_has_no_effect_is_named_and_no_other_one(tmp_path):
 def test_columns_of_a_format_without_columns_are_named(tmp_path):
     for name, text in {"x": "1 Q0 a 1 5 x\n", "y": "1 Q0 b 1 5 y\n1 Q0 a 2 4 y\n", "q": "1 0 a 1\n"}.items():
         (tmp_path / name).write_text(text)
-    result = call_sigdask("compare", "x", "y", "--gold", "q", "-m", "AP", "--ignore", "tag", cwd=tmp_path)
-    assert "warning: --ignore has no effect: format trec" in result.stderr
+    unused = ("--ignore", "tag", "--align", "id", "--columns", "text=x")
+    result = call_sigdask("compare", "x", "y", "--gold", "q", "-m", "AP", *unused, cwd=tmp_path)
+    for option in ("--ignore", "--align", "--columns text"):
+        assert f"warning: {option} has no effect: format trec" in result.stderr
 
 
 ITEM_SCORES = np.eye(6)[:, :2]

@@ -157,6 +157,7 @@ def test_alpaca_annotations_of_several_models_are_compared_over_the_baseline(tmp
         ("model_a,model_b,winner\n", "bad.csv: has a header and no rows"),
         ("model_a,model_b,winner\nx,y,model_a\nx,y\n", "bad.csv, line 3: found 2 fields"),
         ("model_a,model_b,winner\nx,y,nobody\n", "'nobody', expected model_a.*; leave the cell empty"),
+        ("model_a,model_b,winner\nB,A,A\n", "bad.csv, line 2: found the verdict 'A'"),
         ("model_a,model_b,winner\nx,x,tie\n", "bad.csv, line 2: model_a is 'x' and model_b 'x', expected two different"),
         ("model_a,model_b,winner\nx,y,error\n", "bad.csv: none of 1 judgements has a winner or a tie"),
         ("model_a,model_a,winner\nx,y,tie\n", "bad.csv, line 1: column 'model_a' occurs twice in the header"),

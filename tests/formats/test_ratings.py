@@ -70,6 +70,10 @@ def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
     }
     assert {pair: r.n_items for pair, r in results.items()} == {("x", "y"): 2, ("x", "z"): 2, ("y", "z"): 3}
     assert compute_scores(read(path, options=Options(missing="zero")))["x"] == pytest.approx(0.5 / 3)
+    for name, score in {"score": "-1", "ter": "1"}.items():  # 0 would be the best
+        table = write_text(tmp_path / "t.csv", f"system,item,{name}\na,1,{score}\na,2,{score}\nb,1,{score}\n")
+        with pytest.raises(InputError, match="system 'b' has no score.* for item '2'.*missing='pairwise'"):
+            read(table, options=Options(missing="zero"))
 
 
 def test_raters_are_averaged_exactly(tmp_path):

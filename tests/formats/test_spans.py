@@ -306,6 +306,8 @@ def test_gold_without_spans_and_systems_without_a_type_of_gold_are_errors(tmp_pa
     with pytest.raises(InputError, match="'x': the types of all its 1 spans never occur in gold: it has GPE"):
         read(*systems, gold=gold)
     assert read(*systems, gold=gold, options=Options(label_map=(("LOC", ("GPE",)),))).field("tp").sum() == 1
+    with pytest.raises(InputError, match="label that neither gold nor a system has: 'nope'"):
+        read(*systems, gold=gold, options=Options(label_map=(("LOC", ("GPE", "nope")),)))
 
 
 def test_a_span_with_two_labels_says_what_helps_and_a_huge_offset_is_none(tmp_path):

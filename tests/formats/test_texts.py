@@ -97,6 +97,7 @@ def test_a_missing_transcript_is_left_out_of_its_pairs_or_empty(tmp_path):
     assert compare_exactly(pairwise, "WER")[0][2:5] == (pytest.approx(1 / 5), pytest.approx(1 / 5), 2)
     empty = read(*systems, gold=gold, options=Options(missing="zero"))
     assert compare_exactly(empty, "WER")[0][2] == pytest.approx(6 / 10)
+    assert all(counts.notices[0].startswith("x lacks 1 of 3 items") for counts in (pairwise, empty))
 
 
 def test_transcripts_need_one_reference_by_gold(tmp_path):

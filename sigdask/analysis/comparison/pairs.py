@@ -317,6 +317,8 @@ def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | Non
         yield None, None
         return
     column = counts.group(by)
+    if n_empty := int(column.equals("").sum()):
+        raise InputError(f"column {by!r} is empty in {n_empty:,} of {counts.n_items:,} items; fill it in every row")
     for value in sorted(set(column)):
         yield Subset(by, value), column.equals(value)
 

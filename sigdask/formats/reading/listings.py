@@ -286,6 +286,7 @@ def align_listings(gold: FileListing, systems: Listings, options: Options, nothi
             check_common_items(is_listed, (*systems, str(gold.path)), options.missing, ids)
         if options.missing_policy == "error":
             check_complete(present, tuple(systems), ids, "list", " (takes it as empty)")
+    if options.missing_policy != "error":  # rows alone do not tell an empty list from a missing one
         warnings += describe_missing(present, [*systems], options)
     return AlignedListings(
         ids=tuple(ids) if gold.has_ids else None,

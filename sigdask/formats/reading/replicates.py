@@ -20,6 +20,7 @@ from sigdask.counts.fields import Array, Bools, Floats
 from sigdask.counts.texts import ScopeNote
 from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.options import Options
+from sigdask.metrics import is_lower_better
 
 MIN_IMBALANCE = 10
 """Ratio of two systems' numbers of samples per item from which a note says that the test may reject too often."""
@@ -184,8 +185,10 @@ def build_score_counts(
         has_score = is_present.any(axis=1, keepdims=True)
         if not options.few_in_common:
             check_common_items(is_present, systems, missing, ids)
-        if missing == "error":
-            check_complete(is_present | ~has_score, systems, ids, f"score {name!r}" if name else "score")
+        is_zero_best = is_lower_better(name) or ((matrix < 0).any() and not (matrix > 0).any())
+        if missing == "error" or (missing == "zero" and is_zero_best):
+            noun = f"score {name!r}" if name else "score"
+            check_complete(is_present | ~has_score, systems, ids, noun, None if is_zero_best else "")
         field_name = f"score[{name}]" if name else "score"
         fields[field_name] = np.nan_to_num(matrix, nan=0.0)
         held[field_name] = is_present if missing == "pairwise" else np.repeat(has_score, len(systems), axis=1)

@@ -338,15 +338,6 @@ class FileTable:
         )
 
 
-def describe_unknown_columns(ignored: Collection[str], known: Collection[str]) -> list[str]:
-    """Return notes on columns to leave out that no file has."""
-    return [
-        f"{spell('ignore', name)} has no effect: there is no such column{suggest_name(name, known, '; leave it out')}"
-        for name in ignored
-        if name not in known
-    ]
-
-
 def use_table_reader(reader: TableReader) -> AbstractContextManager[None]:
     """Read all tables by this function inside the `with` block."""
     return set_variable(_reader, reader)

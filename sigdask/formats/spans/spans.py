@@ -442,6 +442,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
     gold_listing, key = _read_documents(options, "gold", gold)
     systems = listings.read_by_system(sources, lambda path: _read_documents(options, "prediction", path)[0])
     has_slots, label_map = key in SLOT_KEYS, options.label_mapping
+    written: set[str] = set()
     scope = () if wants_relations else _describe_relations((gold_listing, *systems.values()), options)
 
     def parse(value: Any, where: str) -> Document:
@@ -449,14 +450,18 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
         parsed: Any = frozenset()
         if wants_spans and has_slots:
             parsed = parse_entities(spans, where, label_map)
+            written.update(spans or ())
         elif wants_spans:
             found = parse_spans(spans, where)
+            written.update(label for label, _ in found)
             parsed = frozenset((label_map.get(label, label), position) for label, position in found)
         links = parse_relations(relations, spans or (), where) if wants_relations else []
+        written.update(str(link[0]) for link in links)
         return Document(parsed, collect_relations(links, label_map))
 
     gold_listing = gold_listing.convert_values(parse)
     parsed_systems = {name: listing.convert_values(parse) for name, listing in systems.items()}
+    options.check_used_labels(written)
     nothing = Document({} if has_slots else frozenset(), collect_relations((), {}))
     aligned = listings.align_listings(gold_listing, parsed_systems, options, nothing)
     fields: dict[str, Any] = {}

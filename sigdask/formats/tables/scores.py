@@ -146,9 +146,10 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
         return (unknown[0],)
     if scores and (named or asked or not unknown):
         return scores
-    if not (scores or unknown):
+    plain = [column for column in unknown if column not in table.nested]
+    if not (scores or plain):
         raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
-    ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *unknown)]
+    ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *plain)]
     if scores:
         ways.append(" ".join(spell("ignore", column) for column in unknown))
     raise build_roles_error(table, f"{_join(unknown)} may be scores or not", ways)
@@ -243,7 +244,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
         system, metric = options.columns.get("system") or opened.roles.get("system"), opened.roles.get("metric")
         for role, column in (("system", system), ("item", opened.item)):
             if column is None:
-                names = (*opened.roles.unknown, *opened.roles.list_all("unit", "run"))
+                names = (*opened.roles.list_all("unit", "subset", "run"), *opened.roles.unknown)
                 ways = [spell("columns", f"{role}={name}") for name in names] or [spell("columns", f"{role}=COLUMN")]
                 problem = f"rows of system, item and score need a column of the role {role}"
                 raise build_roles_error(opened.table, problem, ways)

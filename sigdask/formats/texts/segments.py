@@ -27,6 +27,7 @@ from sigdask.counts.fields import to_object_array
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading import files
+from sigdask.formats.reading.alignment import describe_missing
 from sigdask.formats.reading.files import check_filled, open_text
 from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.signatures import is_wmt_xml
@@ -71,6 +72,7 @@ def build_text_counts(
         check_common_items(present, tuple(systems), options.missing_policy, ids)
     if options.missing_policy == "error":
         check_complete(present, tuple(systems), ids, "text", " (an empty text)")
+    notes += describe_missing(present, [*systems], options)
     ones = np.ones((n_items, 1), np.int64)
     return Counts(
         systems=tuple(systems),

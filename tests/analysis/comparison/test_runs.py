@@ -56,11 +56,13 @@ def compute_recipe_test(scores, *, is_paired):
     total = items + sum(parts)
     df = total**2 / (items**2 / (scores.shape[2] - 1) + sum(v**2 for v in parts) / (n - 1))
     df = min(df, (n - 1) * total / sum(parts)) if is_paired and n < 5 else df
+    df = min(df, (scores.shape[2] - 1) * total / items) if scores.shape[2] < 5 else df
     return (runs[0].mean() - runs[1].mean()) / np.sqrt(total), df, np.sqrt(total)
 
 
-def test_a_column_of_seeds_gives_three_p_and_an_interval_that_inverts_the_test_of_recipes(tmp_path):
-    scores = write_runs(tmp_path)
+@pytest.mark.parametrize("n_items", [300, 4])
+def test_a_column_of_seeds_gives_three_p_and_an_interval_that_inverts_the_test_of_recipes(tmp_path, n_items):
+    scores = write_runs(tmp_path, n_items)
     counts = read(tmp_path / "long.csv")
     assert (counts.runs.column, counts.runs.names, counts.runs.is_shared) == ("seed", ("0", "1", "2", "3"), True)
     results = compare_all(counts, metrics=["mean"])
