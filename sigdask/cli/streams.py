@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from sigdask.errors import SeveralError, UnfinishedError
-from sigdask.metrics.extraction import MIN_SECONDS, ExtractionProgress
 from sigdask.report.text import COLUMN_GAP, wrap_lines
 from sigdask.text import as_json, escape_json, format_duration, make_printable, redact, shorten_message
+
+if TYPE_CHECKING:
+    from sigdask.metrics.extraction import ExtractionProgress
 
 LOG = logging.getLogger("sigdask")
 
@@ -167,7 +169,7 @@ class ProgressSteps:
 
     def show_extraction(self, how_far: ExtractionProgress) -> None:
         """Show how many outputs are extracted. A log line says beforehand what is extracted and for how long."""
-        if not how_far.done and how_far.left >= MIN_SECONDS:
+        if not how_far.done and how_far.left >= 1:
             LOG.info(str(how_far))
         step = f"extracting {how_far.what}", "outputs", "preparing"
         self._set_step(*step, how_far.done, how_far.total, None, how_far.left)

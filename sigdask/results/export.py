@@ -12,7 +12,6 @@ from typing import IO, Any, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError
@@ -110,6 +109,8 @@ def _format_cell(cell: Any) -> str:
 
 def write_parquet(parts: Iterable[pa.Table], file: IO[bytes]) -> None:
     """Write columns that come in parts as a Parquet file, a row group for each part."""
+    from pyarrow import parquet  # which loads file systems and TLS
+
     remaining = iter(parts)
     first = next(remaining)
     with parquet.ParquetWriter(file, first.schema) as writer:
