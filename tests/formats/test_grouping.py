@@ -2,6 +2,7 @@
 
 import pytest
 
+from sigdask import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 
@@ -85,3 +86,5 @@ def test_a_column_of_groups_may_lack_some(tmp_path, first):
     counts = read(tmp_path / "scores.csv")
     assert counts.systems == ("a", "b")
     assert list(counts.groups["subset"]) == groups
+    with pytest.raises(InputError, match="'subset' is empty"):
+        compare_all(counts, by="subset")
