@@ -77,7 +77,7 @@ class Texts(Sequence[str]):
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         if hasattr(values, "dictionary") and not values.null_count:
-            return Texts.from_codes(values.dictionary.cast(pa.large_string()), values.indices)
+            return Texts.from_codes(values.dictionary, values.indices)
         texts = values.cast(pa.large_string())
         return Texts(texts.fill_null(Texts.from_values([""]).array[0]) if texts.null_count else texts)
 
@@ -87,7 +87,8 @@ class Texts(Sequence[str]):
         import pyarrow as pa
 
         found = codes.dictionary_encode()  # of numbers: columns of whole texts would take ten times their memory
-        return Texts(pa.DictionaryArray.from_arrays(found.indices, levels.take(found.dictionary)))
+        used = levels.take(found.dictionary).cast(pa.large_string())
+        return Texts(pa.DictionaryArray.from_arrays(found.indices, used))
 
     @property
     def is_encoded(self) -> bool:
