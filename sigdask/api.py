@@ -17,11 +17,10 @@ from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.comparison.study import Study, build_specs, plan_study
 from sigdask.analysis.details import ComparisonDetails, compute_details, iter_units, select_rows
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_indices
 from sigdask.counts.precision import list_values
 from sigdask.errors import InputError
 from sigdask.execution.run import count_with_options, extract_with_options
-from sigdask.formats.frames import as_counts, move_index
+from sigdask.formats.frames import as_counts, check_indices, move_index
 from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.options import Source
 from sigdask.io import as_path

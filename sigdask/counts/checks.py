@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,6 @@ def check_texts(column: Any, name: str) -> list[str]:
         if not isinstance(value, str):
             raise InputError(f"{name}: item {position} is {value!r}, not a text", remedy="write '' for an empty output")
     return Texts.from_values(texts).tolist()  # which UTF-8 can hold
-
-
-def check_indices(columns: Mapping[str, Any]) -> None:
-    """Raise if two series of pandas have the same labels in different places, since items are matched by position."""
-    indices = {n: column.index for n, column in columns.items() if hasattr(getattr(column, "index", None), "equals")}
-    first, *others = indices or [""]
-    for name in others:
-        own, expected = indices[name], indices[first]
-        if len(own) == len(expected) and not own.equals(expected) and own.isin(expected).any():
-            raise InputError(
-                f"{first!r} and {name!r}: the series have the same index labels in different places",
-                remedy="bring both into one order (series.reindex), or give series.to_numpy()",
-            )
 
 
 def check_common_items(

@@ -5,16 +5,17 @@ A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses)
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from sigdask import formats
 from sigdask.counts import Counts, check_names
-from sigdask.counts.checks import check_indices
 from sigdask.counts.precision import list_values
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, parse_format
@@ -135,8 +136,6 @@ def move_index(frame: Any) -> tuple[Any, str | None]:
 
 def _to_arrow(scores: Any) -> Any:
     """Return a data frame of any library as a table of Arrow."""
-    import pyarrow as pa
-
     frame = scores.collect() if hasattr(scores, "collect") else scores
     try:
         if hasattr(frame, "reset_index"):  # of pandas, whose index `move_index` has made columns
@@ -177,8 +176,6 @@ def _list_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Any]:
 
 def _read_table(columns: Mapping[str, Any], format_: str, options: Options) -> Counts:
     """Read columns in the given shape of a table, or in the one that they have for "auto"."""
-    import pyarrow as pa
-
     layout, own = parse_format(format_)
     if layout not in {"auto", *TABLE_FORMATS}:
         raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(TABLE_FORMATS)}")
@@ -191,3 +188,31 @@ def _read_table(columns: Mapping[str, Any], format_: str, options: Options) -> C
     with provide_tables({FRAME_PATH: table}):
         layout = formats.TABLE if layout == "auto" else layout
         return formats.read(Source(FRAME_PATH), format=layout, options=replace(options, own=own))
+
+
+def check_indices(columns: Mapping[str, Any]) -> None:
+    """Raise if two series of pandas have the same labels in different places, since items are matched by position."""
+    indices = {n: column.index for n, column in columns.items() if hasattr(getattr(column, "index", None), "equals")}
+    first, *others = indices or [""]
+    for name in others:
+        own, expected = indices[name], indices[first]
+        if len(own) == len(expected) and not own.equals(expected) and own.isin(expected).any():
+            raise InputError(
+                f"{first!r} and {name!r}: the series have the same index labels in different places",
+                remedy="bring both into one order (series.reindex), or give series.to_numpy()",
+            )
+
+
+def build_frame_from_data(data: pa.Table, library: str) -> Any:
+    """Return columns as a data frame of pandas, polars or pyarrow, with null or, for pandas, NaN if missing."""
+    convert = {
+        "pandas": data.to_pandas,
+        "polars": lambda: importlib.import_module("polars").from_arrow(data),
+        "pyarrow": lambda: data,
+    }
+    if library not in convert:
+        raise InputError(f"to_frame({library!r}): expected pandas, polars or pyarrow")
+    try:
+        return convert[library]()
+    except ImportError:
+        raise InputError(f"to_frame({library!r}) needs {library}", remedy=f"pip install {library}") from None

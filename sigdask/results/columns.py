@@ -215,18 +215,6 @@ PLAIN_VALUES: Mapping[str, Any] = {
 """Schemas of pydantic for JSON types. Columns hold finite numbers and integers of 64 bits."""
 
 
-ORDERED = (
-    ("n_extreme", "n_trials"), ("second_run.n_extreme", "second_run.n_trials"), ("n_units", "n_items"),
-    ("n_discordant", "n_units"), ("p_value", "p_adjusted"), ("exact.p_lo", "exact.p_hi"),
-    ("interval.low", "interval.high"),
-    *((f"{path}.0", f"{path}.1") for path in (
-        "p_interval", "p_adjusted_interval", "interval.percentile", "score_a_interval", "score_b_interval",
-        "interval", "interval_simultaneous", "runs.interval",
-    )),
-)  # fmt: skip
-"""Columns of which the first is nowhere above the second."""
-
-
 def find_fault(document: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the first value that the schema of results does not allow, or None.
 
@@ -250,7 +238,7 @@ def find_fault(document: Mapping[str, Any]) -> str | None:
         values = dict(flatten("", row))
         if row["a"] == row["b"]:
             return f"{group} {number}: a and b are {row['a']!r}"
-        for low, high in ORDERED:
+        for low, high in load_schema()["ordered"]:
             if values.get(low, -np.inf) > values.get(high, np.inf):
                 return f"{group} {number}: {low} is {values[low]}, above {high}, {values[high]}"
     return None

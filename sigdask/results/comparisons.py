@@ -12,8 +12,9 @@ from typing import Any, Self, overload
 import pyarrow as pa
 
 from sigdask.errors import InputError
+from sigdask.formats.frames import build_frame_from_data
 from sigdask.randomization.stream import SCHEME
-from sigdask.results.export import UNIT_SCHEMA, build_frame_from_data
+from sigdask.results.export import UNIT_SCHEMA
 from sigdask.results.fields import build_frame_data, get_result, iter_json_lines, iter_results
 from sigdask.results.ranking import SystemRanking, build_rankings
 from sigdask.results.record import NamedValues, Note, Result, build_named, list_dicts, read_note

@@ -5,7 +5,6 @@ Files are written in parts.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import IO, Any, TypeVar, overload
@@ -14,28 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from sigdask.counts.fields import Floats, Integers
-from sigdask.errors import InputError
+from sigdask.formats.frames import build_frame_from_data
 from sigdask.results.fields import build_frame_data
 from sigdask.results.table import Table, list_tests
 from sigdask.text import iter_json, to_plain
 
 PART_ROWS = 65_536
 """Rows written at a time. In Parquet, a row group."""
-
-
-def build_frame_from_data(data: pa.Table, library: str) -> Any:
-    """Return columns as a data frame of pandas, polars or pyarrow, with null or, for pandas, NaN if missing."""
-    convert = {
-        "pandas": data.to_pandas,
-        "polars": lambda: importlib.import_module("polars").from_arrow(data),
-        "pyarrow": lambda: data,
-    }
-    if library not in convert:
-        raise InputError(f"to_frame({library!r}): expected pandas, polars or pyarrow")
-    try:
-        return convert[library]()
-    except ImportError:
-        raise InputError(f"to_frame({library!r}) needs {library}", remedy=f"pip install {library}") from None
 
 
 def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:

@@ -536,8 +536,7 @@ def list_named_pairs(
     if baseline is not None:
         others = np.delete(np.arange(len(names)), index_of[baseline])
         return np.column_stack([others, np.full_like(others, index_of[baseline])])
-    places = np.arange(len(names))
-    return np.ascontiguousarray(np.argwhere(places[:, None] < places))
+    return np.column_stack(np.triu_indices(len(names), 1))
 
 
 def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> Integers:

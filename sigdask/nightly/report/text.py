@@ -224,7 +224,7 @@ def format_status(run: PlanRun, now: float) -> str:
         lines.append(f"{n_stored:,} of {format_count(run.wanted, 'trial')} ({share})")
     if run.state == "running":
         left = "unknown" if run.seconds_left is None else f"about {format_duration(run.seconds_left)}"
-        lines.append(f"{run.rate:,.0f} trials a second; time left: {left}")
+        lines.append(f"time left: {left}")
     elif run.state in {"killed", "stopped", "failed"}:
         lines.append("run it again: it continues from the stored counts")
     return "\n".join(lines)
@@ -442,7 +442,7 @@ def build_status_dict(run: PlanRun) -> dict[str, Any]:
         "started": format_iso(run.started), "updated": format_iso(run.updated),
         "ended": None if run.ended is None else format_iso(run.ended), "host": run.host, "pid": run.pid,
         "comparisons": run.comparisons, "trials": run.kept + run.counted, "wanted": run.wanted,
-        "trials_per_second": run.rate, "seconds_left": run.seconds_left, "gate": run.details.get("verdict"),
+        "seconds_left": run.seconds_left, "gate": run.details.get("verdict"),
     }  # fmt: skip
 
 

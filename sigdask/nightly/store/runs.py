@@ -235,12 +235,6 @@ class PlanRun:
         return "frames" in self.details
 
     @property
-    def rate(self) -> float:
-        """Trials per second of this run."""
-        seconds = self.updated - self.started
-        return self.counted / seconds if seconds > 0 else 0.0
-
-    @property
     def seconds_left(self) -> float | None:
         """Seconds until all trials are counted and results judged; None if unknown."""
         if self.state == "finished":

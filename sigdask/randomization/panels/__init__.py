@@ -166,14 +166,6 @@ class RescoredPanel(ComparedPanel):
             count_scores(a, b, np.full(len(a), self.trial_slack), observed[p, m], counts[p, m])
         return Tally(n_trials, counts)
 
-    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> Floats:
-        """Return both systems' scores after each trial's swaps, under the first metric, (n_pairs, 2, n_trials)."""
-        blocks: list[list[Floats]] = [[np.empty((2, 0))] for _ in range(self.shape[0])]
-        for p, m, scores in self.iter_trial_scores(run=run, first=first, n_trials=n_trials):
-            if m == 0:
-                blocks[p].append(scores)
-        return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
-
     def estimate_swap_deviations(self) -> Floats:
         """Estimate each difference's standard deviation under swaps from the first trials, (n_pairs, n_metrics)."""
         squares = np.zeros(self.shape)

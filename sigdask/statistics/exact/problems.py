@@ -526,10 +526,6 @@ class ExactTails:
         """Lower and upper limits of the p-values, shape (3, 2), in the order of `TAILS`."""
         return np.array([self.greater, self.less, self.two_sided])
 
-    def get_limits(self, alternative: str) -> PValueLimits:
-        """Return the limits of the p-value for one alternative."""
-        return (self.greater, self.less, self.two_sided)[TAILS.index(alternative)]
-
 
 @dataclass(frozen=True, slots=True)
 class ProbabilityLimits:
