@@ -1,7 +1,7 @@
 """Signatures: one line with all settings and data that a p-value depends on, to cite and reproduce it.
 
 An example is
-`test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.3.0`. Keys and
+`test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.4.0.dev0`. Keys and
 values look like those of sacrebleu's signatures (Post 2018, "A call for clarity in reporting BLEU scores"). `|`, `:`,
 `%` and unprintable characters in values are written as in URLs (`%7C`). A family, the results whose p-values are
 adjusted together, has a digest.
@@ -83,7 +83,7 @@ class Signature(NamedValues):
         --------
         >>> line = (
         ...     "test:ar|metric:f%3Abeta=2|alt:two-sided|method:auto|p:exact|seed:0|scheme:1|set:|unit:item"
-        ...     "|data:0a1b2c3d4e5f.0123456789ab.ba9876543210|v:0.3.0"
+        ...     "|data:0a1b2c3d4e5f.0123456789ab.ba9876543210|v:0.4.0.dev0"
         ... )
         >>> Signature.parse(line).metric
         'f:beta=2'

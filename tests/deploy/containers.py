@@ -62,7 +62,7 @@ class BuiltImages:
             self._build_base()
             postgres = [Path(__file__).parent / "postgres"]
             sigdask_arguments = ["--file", DOCKER / "Dockerfile", *_list_pip_volumes(self.folder), ROOT]
-            tags = ["docker.io/library/postgres:16.11", "sigdask:0.3.0"]
+            tags = ["docker.io/library/postgres:16.11", "sigdask:0.4.0.dev0"]
             with ThreadPoolExecutor() as pool:
                 list(pool.map(self._build, tags, [postgres, sigdask_arguments]))
         except BaseException:

@@ -196,12 +196,13 @@ class Study:
         families = [(job, rows) for adjustment, rows in self.families for job in adjustment.jobs]
         further = [job for entry in self.across for job in entry.jobs]
         margins = [job for entry in self.analyses for _, tests in entry.margins for job in tests.jobs]
+        sizes = [*map(len, self.analyses)]
         intervals = (entry.intervals.cells if entry.intervals else [] for entry in self.analyses)
         return [
-            *join_cells((analysis.main.cells for analysis in self.analyses), self._sizes),
+            *join_cells((analysis.main.cells for analysis in self.analyses), sizes),
             *(CountedCells.from_whole(job, rows) for job, rows in families),
             *(CountedCells.from_whole(job, NO_ROWS) for job in further),
-            *join_cells(intervals, self._sizes),
+            *join_cells(intervals, sizes),
             *(CountedCells.from_whole(job, NO_ROWS) for job in margins),
         ]
 
@@ -209,10 +210,6 @@ class Study:
     def spec(self) -> CompareSpec:
         """What was asked of the first test set; seed, level and adjustment are those of all."""
         return self.analyses[0].main.spec
-
-    @property
-    def _sizes(self) -> list[int]:
-        return [*map(len, self.analyses)]
 
     def build_results(self, tallies: Sequence[Tally], failed: Failed | None = None) -> ComparisonResults:
         """Return the results from the tallies of `jobs`, given in the same order.
@@ -226,7 +223,7 @@ class Study:
     @property
     def n_results(self) -> int:
         """Number of comparisons over all test sets."""
-        return sum(self._sizes)
+        return sum(map(len, self.analyses))
 
     @property
     def layout(self) -> Hashable:

@@ -4,7 +4,7 @@
     workers = 8
     security = "tcp"
     [options]
-    image = "registry.example.org/sigdask:0.3.0"
+    image = "registry.example.org/sigdask:0.4.0.dev0"
     namespace = "evaluation"
 
 dask's class and its operator support only plain tcp, so a cluster file must say so. A DaskCluster with TLS is reached
