@@ -29,8 +29,9 @@ def build_panel(values, forms, *, seed=0, pairs=None, name=""):
 
 
 def results_to_table(results, alpha):
-    """Build a table whose rows are results."""
-    return build_table([to_plain(r, exact=True) | {"notes": list_dicts(r.notes)} for r in results], alpha)
+    """Build a table whose rows are results, with verdicts as they follow from their other values."""
+    records = [to_plain(r, exact=True) | {"notes": list_dicts(r.notes)} for r in results]
+    return build_table([{name: value for name, value in r.items() if name != "verdict"} for r in records], alpha)
 
 
 def build_result(**members):

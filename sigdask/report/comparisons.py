@@ -34,7 +34,6 @@ from sigdask.report.sentences import (
     turn_to_better,
 )
 from sigdask.report.standings import BASELINE, SOME, Standings
-from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import SystemRanking, build_ranking, collect_scores, group_rows, is_agreement, is_ranked
@@ -245,7 +244,7 @@ def _name_checks(r: Result, alpha: float) -> str:
 COLUMNS = (
     ComparisonColumn(Column("test set", is_name=True, is_filter=True), lambda r, _: r.test_set, is_varying=True),
     ComparisonColumn(
-        Column("subset", is_name=True, is_filter=True), lambda r, _: (r.subset["value"] or EMPTY) if r.subset else ""
+        Column("subset", is_name=True, is_filter=True), lambda r, _: r.subset["value"] if r.subset else ""
     ),
     ComparisonColumn(Column("A", is_name=True), lambda r, _: r.a),
     ComparisonColumn(Column("B", is_name=True), lambda r, _: r.b),
@@ -432,7 +431,7 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
     columns: dict[tuple[str, str], dict[str, Column]] = {}
     for group in groups:
         subset, value = group["subset.column"][0], group["subset.value"][0]
-        in_subset = f"{subset}: {value or EMPTY}" if subset else ""
+        in_subset = f"{subset}: {value}" if subset else ""
         place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), in_subset
         column = _build_score_column(group, design, order, styles[group.metric[0]])
         columns.setdefault(place, {})[column.header] = column
@@ -574,7 +573,7 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
     own, tests = [r for r, _ in rows], [test for _, test in rows]
     columns = [
         Column("test set", [r.test_set for r in own], is_name=True),
-        Column("subset", [(r.subset["value"] or EMPTY) if r.subset else "" for r in own], is_name=True),
+        Column("subset", [r.subset["value"] if r.subset else "" for r in own], is_name=True),
         *build_columns(own, {"A": "a", "B": "b", "metric": "metric"}),
         *build_columns(tests, {"test": "name", "statistic": lambda test: _format_statistic(test.statistic)}),
         Column("p", [format_p_cell(test.p_value, alpha) for test in tests], is_p=True),

@@ -90,7 +90,8 @@ def iter_parts(tables: Iterable[DocumentTable], *, caption: str | None = None, l
     yield (
         f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone\n% What to cite: sigdask cite\n{MEASURING}"
     )
-    for number, table in enumerate(chain.from_iterable(table.divide(MAX_ROWS) for table in tables), 1):
+    parts = chain.from_iterable([*table.divide(MAX_ROWS)] or [table] for table in tables)
+    for number, table in enumerate(parts, 1):
         lines = [*_iter_float_lines(table, caption, label if number == 1 else f"{label}-{number}")]
         if any(UNKNOWN_CHARACTER in line for line in lines):
             yield CHARACTERS

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.stream import SCHEME
 from sigdask.report.standings import ALL, BASELINE, Standings
-from sigdask.results.columns import EMPTY
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import get_result, iter_results
 from sigdask.results.record import NamedValues, Result
@@ -566,7 +565,7 @@ class _Groups:
         table, codes = self.table, self.table.test_set.codes
         column, value = table["subset.column"][row], table["subset.value"][row]
         parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
-        parts += [f"{column} {value or EMPTY}"] if column else []
+        parts += [f"{column} {value}"] if column else []
         return f" in {', '.join(parts)}" if parts else ""
 
     def describe(self, row: int) -> str:

@@ -74,9 +74,6 @@ class Subset:
     value: str
 
 
-EMPTY = "(empty)"
-"""Name of the subset of items without a value."""
-
 UNADJUSTED = "unadjusted"
 """Name of the p of a single comparison next to that of a family."""
 

@@ -1,10 +1,10 @@
 """Signatures: one line with all settings and data that a p-value depends on, to cite and reproduce it.
 
 An example is
-`test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.4.0.dev0`. Keys and
-values look like those of sacrebleu's signatures (Post 2018, "A call for clarity in reporting BLEU scores"). `|`, `:`,
-`%` and unprintable characters in values are written as in URLs (`%7C`). A family, the results whose p-values are
-adjusted together, has a digest.
+`test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.4.0.dev0`.
+Keys and values look like those of sacrebleu's signatures (Post 2018, "A call for clarity in reporting BLEU scores").
+`|`, `:`, `%` and unprintable characters in values are written as in URLs (`%7C`). A family, the results whose p-values
+are adjusted together, has a digest.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from sigdask.report.comparisons import (
 from sigdask.report.document import Column, DocumentTable
 from sigdask.report.sentences import get_ends, turn, turn_to_better
 from sigdask.report.standings import BASELINE, SOME, Standings
-from sigdask.results.columns import EMPTY, encode
+from sigdask.results.columns import encode
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import build_ranking, group_rows
@@ -212,7 +212,7 @@ def build_forests(tables: Iterable[Table]) -> list[Drawing]:
             compared = _compare_with(table, reference)
             nearest = sorted(compared, key=lambda r: (math.isnan(r.difference), sign * r.difference))
             shown = nearest[:MAX_IN_FOREST]
-            place = f"{column} {value or EMPTY}" if column else ""
+            place = f"{column} {value}" if column else ""
             title = ", ".join(filter(None, (table.metric[0], table.test_set[0] if has_many_sets else "", place)))
             forests.append(_draw(title, reference, shown, table.alpha) | {"n_more": len(nearest) - len(shown)})
     return forests
