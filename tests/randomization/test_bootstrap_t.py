@@ -72,7 +72,7 @@ def count_plainly(contributions, observed, indices, side):
 
 def draw_resamples(bootstrap, n_trials=N_TRIALS):
     [test_set] = bootstrap.test_sets
-    return draw_units(test_set.key, run=0, first=0, n_trials=n_trials, n_units=test_set.n_units)
+    return draw_units(test_set.key, run=0, first=0, n_trials=n_trials, n_units=len(test_set.kinds))
 
 
 @pytest.mark.parametrize("side", [0, 1, -1])
@@ -129,8 +129,9 @@ def test_shares_of_all_resamples_of_tiny_data(n):
     assert np.abs(counts / 20_000 - expected).max() < 4.5 * np.sqrt(0.25 / 20_000)
 
 
-def test_counts_add_up_whatever_the_partition():
-    bootstrap, _ = build_bootstrap(draw_scores())
+@pytest.mark.parametrize("subset", [None, np.arange(12) < 4])
+def test_counts_add_up_whatever_the_partition(subset):
+    bootstrap, _ = build_bootstrap(draw_scores(), subset=subset)
     whole = bootstrap.tally(run=0, first=0, n_trials=3000).counts
     parts = [(0, 700), (700, 1), (701, 2000), (2701, 299)]
     assert (sum(bootstrap.tally(run=0, first=f, n_trials=n).counts for f, n in parts) == whole).all()
@@ -150,15 +151,24 @@ def test_units_of_one_kind_and_an_order_of_systems_change_no_count():
     assert counts.tolist() == np.column_stack([own, step_down]).tolist()
 
 
-def test_a_subset_is_a_ratio_over_resamples_of_all_units():
-    values, subset = draw_scores(20, 3, seed=9), np.arange(20) % 2 == 0
-    bootstrap, pairs = build_bootstrap(values, subset=subset)
-    means = values[subset, :, 0].mean(axis=0)
-    added = np.where(subset[:, None], (values[..., 0] - means) / 10, 0.0)
-    d = added[:, pairs[:, 0]] - added[:, pairs[:, 1]]
-    own, step_down, _ = count_plainly(d, means[pairs[:, 0]] - means[pairs[:, 1]], draw_resamples(bootstrap), 0)
-    counts = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS).counts[: len(pairs), 0]
-    assert np.abs(counts - np.column_stack([own, step_down])).max() <= 1
+@pytest.mark.parametrize(("n_own", "side"), [(4, 0), (4, 1), (10, 0), (10, -1)])
+def test_a_subset_is_resampled_as_a_set_of_its_own_of_as_many_units_as_are_drawn(n_own, side):
+    values = draw_scores(20, 3, seed=9)
+    bootstrap, pairs = build_bootstrap(values, subset=np.arange(20) < n_own, side=side)
+    d = (values[:n_own, pairs[:, 0], 0] - values[:n_own, pairs[:, 1], 0]).astype(float)
+    fold = np.abs if side == 0 else lambda x: side * x
+    t = fold(d.mean(axis=0)) / d.std(axis=0, ddof=1) * np.sqrt(n_own)
+    reached = np.zeros(len(pairs), int)
+    for units in draw_resamples(bootstrap):
+        drawn = d[units[units < n_own]]
+        if len(drawn) < 2:
+            reached += 1  # no standard error
+            continue
+        with np.errstate(divide="ignore"):
+            statistic = fold(drawn.mean(axis=0) - d.mean(axis=0)) / drawn.std(axis=0, ddof=1) * np.sqrt(len(drawn))
+        reached += statistic >= t - 1e-9
+    counts = bootstrap.tally(run=0, first=0, n_trials=N_TRIALS).counts[: len(pairs), 0, OWN]
+    assert np.abs(counts - reached).max() <= 1
 
 
 def test_two_test_sets_are_resampled_apart_and_judged_by_one_maximum():

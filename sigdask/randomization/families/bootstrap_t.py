@@ -8,6 +8,10 @@ What a unit contributes to a difference is linearised at each system's own sums:
 equal weight. A ratio of counts is computed again in each resample. Contributions become integers whose squares sum
 exactly in float64, so a count depends neither on the partition nor on the order of summation.
 
+A subset, too, has resamples of all units of its test set, so that the number of its own units varies. In a resample
+with m of them its statistic is that of m of its own units: it is centred at their observed mean, and its standard
+error is that of m units. With fewer than two the statistic is unknown, and counts as reaching the observed one.
+
 Scores that are not computed from sums: The contribution of unit u is (n - 1) / n (s - s_u), with the score s_u without
 the unit. The sum of its squares about the mean is the jackknife variance (Efron & Tibshirani 1993, chapter 11). For
 AUC these are the placements of DeLong, DeLong & Clarke-Pearson (1988). Of many units, random groups of equal size are
@@ -23,7 +27,7 @@ bootstrap", section 12.5.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -93,28 +97,32 @@ class JackknifePanel(Uncached):
         return np.asarray(scores[..., 0] - scores[..., 1])
 
     @cached_property
+    def addresses(self) -> Integers:
+        """Addresses of its units in the test set, shape (n_units,)."""
+        return np.unique(self.panel.index)
+
+    @cached_property
     def contributions(self) -> Floats:
-        """Contributions of each unit address to each system's score; zeros if a score is not defined without a unit.
+        """Contributions of each unit to each system's score; zeros if a score is not defined without a unit.
 
         Returns
         -------
-        float64 array, shape (n_addresses, n_systems)
+        float64 array, shape (n_units, n_systems)
             The contribution of a group is spread over its units so that the sum of squares stays.
         """
-        index = self.panel.index
-        addresses = np.unique(index)
+        addresses = self.addresses
         n_groups = min(len(addresses), MAX_GROUPS[type(self.panel)])
         group = np.empty(len(addresses), np.int64)
         group[np.argsort(mix_bits(addresses.astype(np.uint64)), kind="stable")] = np.arange(len(addresses)) % n_groups
-        group_of_item = group[np.searchsorted(addresses, index)]
+        group_of_item = group[np.searchsorted(addresses, self.panel.index)]
         try:
             without = np.array([self._score(group_of_item != g) for g in range(n_groups)])
         except InputError:  # a user's function that fails without some outputs
             without = np.full((n_groups, int(self.pairs.max()) + 1), np.nan)
-        result = np.zeros((int(addresses[-1]) + 1, without.shape[1]))
+        result = np.zeros((len(addresses), without.shape[1]))
         if n_groups > 1 and np.isfinite(without).all():
             added = (n_groups - 1) / n_groups * (without.mean(axis=0) - without)
-            result[addresses] = (added / np.sqrt(np.bincount(group, minlength=n_groups))[:, None])[group]
+            result = (added / np.sqrt(np.bincount(group, minlength=n_groups))[:, None])[group]
         return result
 
     def _score(self, kept: Bools) -> Floats:
@@ -164,6 +172,9 @@ CHUNK, TRIALS = 64, 1024
 
 MAX_NUMBERS = 2**22
 """Maximum number of unit sums, and of weights, held at a time."""
+
+Draws = tuple[Floats, Floats, Floats]
+"""How often each resample draws each kind of unit, (n_trials, n_kinds), and the factors of sums and of variances."""
 
 Contributions = tuple[Integers, Floats]
 """Indices of hypotheses on a test set, and contributions of a unit of each kind to them, (n_hypotheses, n_kinds)."""
@@ -235,29 +246,43 @@ class MemberUnits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledSet:
-    """One test set whose units are resampled, with the units grouped into kinds.
+    """Members that have the same units of one test set whose units are resampled, with the units grouped into kinds.
 
     Attributes
     ----------
     key : tuple of int
         Key of its stream.
     kinds : int array, shape (n_units,)
-        Kind of each unit. Units of one kind have equal contributions to every hypothesis.
+        Kind of each unit of the test set. Units of one kind have equal contributions to every hypothesis.
+    own : slice or int array, shape (n_kinds,)
+        The kinds of the members' units.
     multiplicity : float64 array, shape (n_kinds,)
-        Units of each kind.
+        Units of each of these kinds.
     members : dict of int to MemberUnits
-        The members of the family on this test set, by their indices.
+        The members of the family that have these units, by their indices.
     """
 
     key: Key
     kinds: NDArray[Any]
+    own: slice | Integers
     multiplicity: Floats
     members: dict[int, MemberUnits]
 
     @property
     def n_units(self) -> int:
-        """Number of units of the test set."""
-        return len(self.kinds)
+        """Number of units that the members have."""
+        return int(self.multiplicity.sum())
+
+    def select(self, drawn: Floats) -> Draws:
+        """Return how often resamples draw each own kind, and factors of sums and of variances for the number m drawn.
+
+        Sums become those of as many units as the members have, n / m. Variances get (n - 1) / (m - 1), as those of m
+        and of n units are divided by m and n; NaN if they are unknown.
+        """
+        n, weights = self.n_units, drawn[:, self.own]
+        m = np.full(len(drawn), n) if n == len(self.kinds) else weights.sum(axis=1)
+        spread = np.where(m < min(n, 2), np.nan, (n - 1) / np.maximum(m - 1, 1))
+        return weights, n / np.maximum(m, 1), spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,12 +331,10 @@ class StudentisedBootstrap(ResampledPanel):
 
     @cached_property
     def test_sets(self) -> tuple[ResampledSet, ...]:
-        """The test sets whose units are resampled, sorted by the keys of their random streams."""
-        members = self.family.members
-        keys = sorted({member.panel.key for member in members})
-        return tuple(
-            self._build_resampled_set(key, [k for k, m in enumerate(members) if m.panel.key == key]) for key in keys
-        )
+        """The test sets whose units are resampled, by their keys, and in each the sets of units that members have."""
+        members, keys = self.family.members, sorted({member.panel.key for member in self.family.members})
+        by_key = [[k for k, m in enumerate(members) if m.panel.key == key] for key in keys]
+        return tuple(x for key, k in zip(keys, by_key, strict=True) for x in self._build_resampled_sets(key, k))
 
     @cached_property
     def errors(self) -> Floats:
@@ -342,19 +365,22 @@ class StudentisedBootstrap(ResampledPanel):
         extreme = np.where(varies, self.statistics, 0.0)
         thresholds = np.where(varies, extreme - self.slack * np.abs(extreme), np.inf)  # which no statistic reaches
         batches = list(iter_chunks(self.order, self._chunk_size))
-        n_kinds = [len(resampled.multiplicity) for resampled in self.test_sets]
-        is_cached = max(n_kinds) * self.n_hypotheses <= MAX_NUMBERS
+        kinds = {resampled.key: resampled.kinds for resampled in self.test_sets}
+        n_kinds = {key: int(kind.max()) + 1 for key, kind in kinds.items()}
+        is_cached = max(n_kinds.values()) * self.n_hypotheses <= MAX_NUMBERS
         cached = [self._round_contributions(batch)[0] for batch in batches] if is_cached else None
-        size = int(np.clip(MAX_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
+        size = int(np.clip(MAX_NUMBERS // max(sum(n_kinds.values()), 1), 1, min(TRIALS, n_trials)))
         for start in range(first, first + n_trials, size):
-            weights = [np.empty((min(size, first + n_trials - start), n)) for n in n_kinds]
-            for resampled, out in zip(self.test_sets, weights, strict=True):
-                draw_kind_counts(resampled.key, run, start, resampled.kinds, out)
-            largest = np.full((2, len(weights[0])), -np.inf)
-            room = np.empty((4, self._chunk_size, len(weights[0])))  # fresh arrays would be mapped for each batch
+            n_some = min(size, first + n_trials - start)
+            drawn = {key: np.empty((n_some, n)) for key, n in n_kinds.items()}
+            for key, out in drawn.items():
+                draw_kind_counts(key, run, start, kinds[key], out)
+            draws = [resampled.select(drawn[resampled.key]) for resampled in self.test_sets]
+            largest = np.full((2, n_some), -np.inf)
+            room = np.empty((4, self._chunk_size, n_some))  # fresh arrays would be mapped for each batch
             for k, batch in enumerate(batches):
                 contributions = self._round_contributions(batch)[0] if cached is None else cached[k]
-                num, var = self._resample(batch, contributions, weights, room[:, : len(batch)])
+                num, var = self._resample(batch, contributions, draws, room[:, : len(batch)])
                 reached = np.zeros((len(batch), len(TAILS)), np.int64)
                 raise_largest(num, var, thresholds[batch], floors[batch], self.family.side, largest, reached)
                 counts[batch] += reached
@@ -367,20 +393,23 @@ class StudentisedBootstrap(ResampledPanel):
         rows = [counts, cells.reshape(CELL_ROWS, len(TAILS))] if self.has_cells else [counts]
         return Tally(n_trials, np.concatenate(rows)[:, None, :])
 
-    def _build_resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
-        """Return one test set with its units grouped into kinds, and the contributions of each kind to its members."""
+    def _build_resampled_sets(self, key: Key, members: list[int]) -> Iterable[ResampledSet]:
+        """Return the members on one test set by the units that they have, with the contributions of kinds of units."""
         n_units, set_members = self.n_units[members[0]], [self.members[k] for k in members]
         panels = {id(member.panel): member.panel for member in set_members}
         columns = [column for panel in panels.values() for column in _iter_columns(panel, n_units)]
         kinds, first_units = find_kinds(n_units, columns)
-        added = {}
+        by_units: dict[bytes, ResampledSet] = {}
         for k, member in zip(members, set_members, strict=True):
-            systems, below = compute_system_contributions(member.panel, member.metric, n_units)
-            terms = build_ratio_terms(member.panel, member.metric, n_units, first_units)
+            number = np.bincount(kinds[member.panel.addresses], minlength=len(first_units)).astype(np.float64)
+            own = slice(None) if number.all() else np.flatnonzero(number)
+            rows = np.searchsorted(member.panel.addresses, first_units[own])
+            systems, below = compute_system_contributions(member.panel, member.metric)
+            terms = build_ratio_terms(member.panel, member.metric, rows)
             step = get_contribution_step(member.panel, member.metric)
-            added[k] = MemberUnits(systems[first_units], step, below[first_units], terms)
-        multiplicity = np.bincount(kinds, minlength=len(first_units)).astype(np.float64)
-        return ResampledSet(key, kinds, multiplicity, added)
+            same_units = by_units.setdefault(number.tobytes(), ResampledSet(key, kinds, own, number[own], {}))
+            same_units.members[k] = MemberUnits(systems[rows], step, below[rows], terms)
+        return by_units.values()
 
     def _compute_contributions(self, hypotheses: Integers) -> list[Contributions]:
         """Return, by test set, contributions of a unit of each kind to some hypotheses' differences, in score units."""
@@ -426,9 +455,8 @@ class StudentisedBootstrap(ResampledPanel):
         else:
             largest = np.zeros(len(hypotheses))
             for (rows, added), resampled in zip(contributions, self.test_sets, strict=True):
-                np.subtract(
-                    added, ((added @ resampled.multiplicity) / resampled.n_units)[:, None], out=added
-                )  # changes no sum
+                means = (added @ resampled.multiplicity) / resampled.n_units
+                np.subtract(added, means[:, None], out=added)  # changes no sum
                 largest[rows] = np.maximum(largest[rows], np.abs(added).max(axis=1, initial=0.0))
             step = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - self._n_bits)
         size = np.where(step > 0, step, 1.0)[:, None]
@@ -455,27 +483,28 @@ class StudentisedBootstrap(ResampledPanel):
         return int(np.clip(MAX_NUMBERS // (2 * max(n_kinds, 1)), 1, CHUNK))
 
     def _resample(
-        self, batch: Integers, contributions: list[Contributions], draw_counts: list[Floats], room: Floats
+        self, batch: Integers, contributions: list[Contributions], draws: list[Draws], room: Floats
     ) -> tuple[Floats, Floats]:
         """Return the resampled minus the observed sums of some hypotheses, and their variances, (n_some, n_trials)."""
         room[:2] = 0
         num, var, above, square = room
-        for resampled, (rows, added), weights in zip(self.test_sets, contributions, draw_counts, strict=True):
+        for resampled, (rows, added), (weights, *scales) in zip(self.test_sets, contributions, draws, strict=True):
             np.matmul(added, weights.T, out=above[: len(rows)])
             np.matmul(added**2, weights.T, out=square[: len(rows)])
-            add_moments(rows, above, square, added @ resampled.multiplicity, float(resampled.n_units), num, var)
+            base, n_units = added @ resampled.multiplicity, float(resampled.n_units)
+            add_moments(rows, above, square, base, n_units, *scales, num, var)
         if self.family.parts.shape[1] == 1:
-            self._recompute_ratios(batch, draw_counts, num, var)
+            self._recompute_ratios(batch, draws, num, var)
         return num, var
 
-    def _recompute_ratios(self, batch: Integers, draw_counts: list[Floats], num: Floats, var: Floats) -> None:
+    def _recompute_ratios(self, batch: Integers, draws: list[Draws], num: Floats, var: Floats) -> None:
         """Replace the linearised sums of ratios by ratios of resampled sums, on the same scale.
 
         With few answers the linear function is too far off: with 2 and .2 answers in each of 20 sentences and equal
         precision, it rejects in 32 % of data sets at 0.05, and the recomputed ratio in 10 %.
         """
         parts, (errors, variances) = self.family.parts[batch, 0], self._errors_and_variances
-        for resampled, weights in zip(self.test_sets, draw_counts, strict=True):
+        for resampled, (weights, scale, spread) in zip(self.test_sets, draws, strict=True):
             for k, units in resampled.members.items():
                 rows = np.flatnonzero((parts[:, 0] == k) & (variances[batch] > 0))
                 if units.ratio is None or not len(rows):
@@ -484,29 +513,26 @@ class StudentisedBootstrap(ResampledPanel):
                 i, j = self.members[k].panel.pairs[parts[rows, 1]].T
                 difference, variance = units.ratio.resample(weights, i, j)
                 observed, _ = units.ratio.resample(resampled.multiplicity[None], i, j)
-                num[rows], var[rows] = (difference - observed).T / step, variance.T / step**2
+                num[rows], var[rows] = (difference - observed).T / step, variance.T / step**2 * (spread / scale)
 
 
 def _iter_columns(panel: Panel | JackknifePanel, n_units: int) -> Iterator[NDArray[Any]]:
-    """Yield, for each system and field of a panel, the values of all units of the test set, shape (n_units,)."""
-    if isinstance(panel, JackknifePanel):
-        yield from compute_system_contributions(panel, 0, n_units)[0].T.copy().view(np.int64)
-        return
-    for s in range(panel.values.shape[1]):
-        for f in range(panel.values.shape[2]):
-            yield _expand_to_all_units(panel.values[:, s, f], panel, n_units)
+    """Yield, for each system and field of a panel, the values of all units of the test set, shape (n_units,).
 
-
-def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> NDArray[Any]:
-    """Extend values of a panel's units to all units of the test set, with 0 for units that the panel lacks."""
+    Units that the panel lacks have 0. If it lacks some, it is yielded first whether it has each unit.
+    """
+    values = panel.contributions[:, :, None].view(np.int64) if isinstance(panel, JackknifePanel) else panel.values
+    columns = [values[:, s, f] for s in range(values.shape[1]) for f in range(values.shape[2])]
     if len(panel.addresses) == n_units:
-        return values
-    expanded = np.zeros((n_units, *values.shape[1:]), values.dtype)
-    expanded[panel.addresses] = values
-    return expanded
+        yield from columns
+        return
+    for column in (np.ones(len(values), np.bool_), *columns):
+        expanded = np.zeros(n_units, column.dtype)
+        expanded[panel.addresses] = column
+        yield expanded
 
 
-def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_units: int) -> tuple[Floats, Floats]:
+def compute_system_contributions(panel: Panel | JackknifePanel, metric: int) -> tuple[Floats, Floats]:
     """Return the contributions of each unit to each system's score (linearised) and to a mean's denominator.
 
     Parameters
@@ -515,8 +541,6 @@ def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_u
         With all its units, or of scores that are no sums.
     metric : int
         Index of the metric in the panel.
-    n_units : int
-        Units of the test set, some of which the panel may lack.
 
     Returns
     -------
@@ -525,15 +549,13 @@ def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_u
         the whole denominator. It is zero if it is equal for all units, and for scores that are not means.
     """
     if isinstance(panel, JackknifePanel):
-        added = np.zeros((n_units, panel.contributions.shape[1]))
-        added[: len(panel.contributions)] = panel.contributions
-        return added, np.zeros(n_units)
+        return panel.contributions, np.zeros(len(panel.contributions))
     form, values = panel.metrics[metric].form, panel.values
     share = np.zeros(len(values))
     if panel.linear[metric]:
         fields, weights = list(panel.metrics[metric].fields), np.array(panel.get_ratio(metric).denominators[0])
         below = (values[:, 0][:, fields].astype(np.int64) @ weights).astype(np.float64)
-        if len(below) < n_units or (below != below[:1]).any():
+        if (below != below[:1]).any():
             share = below / float(panel.totals[0, fields] @ weights)
         added = np.asarray(panel.compute_numerators(metric, values), np.float64)
     elif isinstance(form, Formula):  # a score that may jump: units are left out instead
@@ -547,13 +569,11 @@ def compute_system_contributions(panel: Panel | JackknifePanel, metric: int, n_u
         arguments, added = panel.to_arguments(metric, values), np.zeros(values.shape[:2])
         for f in range(slopes.shape[1]):
             added += arguments[..., f] * slopes[:, f]
-    return _expand_to_all_units(added, panel, n_units), _expand_to_all_units(share, panel, n_units)
+    return added, share
 
 
-def build_ratio_terms(
-    panel: Panel | JackknifePanel, metric: int, n_units: int, first_units: Integers
-) -> RatioTerms | None:
-    """Return what some units add to a score that is one ratio of integers; None for means and other scores."""
+def build_ratio_terms(panel: Panel | JackknifePanel, metric: int, units: Integers) -> RatioTerms | None:
+    """Return what some of a panel's units add to a score that is one ratio of integers; None for other scores."""
     if isinstance(panel, JackknifePanel) or panel.linear[metric]:
         return None
     form = panel.metrics[metric].form
@@ -563,7 +583,7 @@ def build_ratio_terms(
     above, below = (added @ np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
     if (np.rint(above) != above).any() or (np.rint(below) != below).any():
         return None
-    return RatioTerms(*(_expand_to_all_units(x, panel, n_units)[first_units] for x in (above, below)))
+    return RatioTerms(above[units], below[units])
 
 
 def find_unknown(counts: Integers) -> Bools:
@@ -596,15 +616,15 @@ def find_critical_value(tally: Tally, alpha: float) -> float:
 
 
 @cached_njit()
-def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def add_moments(rows, above, square, base, n_units, scale, spread, num, var):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add one test set's resampled minus observed sums of hypotheses to `num`, and the variances of these to `var`."""
     for k in range(rows.shape[0]):
         h = rows[k]
         for t in range(num.shape[1]):
-            s, q = above[k, t], square[k, t]
+            s, q = above[k, t] * scale[t], square[k, t] * scale[t]
             v = q - s * (s / n_units)
             num[h, t] += s - base[k]
-            var[h, t] += v if v > CONSTANT * q else 0.0
+            var[h, t] += spread[t] * (v if v > CONSTANT * q else 0.0)
 
 
 @cached_njit()
@@ -612,8 +632,9 @@ def raise_largest(num, var, thresholds, floors, side, largest, counts):  # type:
     """Raise each resample's largest statistic by hypotheses in turn, and count how often each threshold is reached.
 
     The hypothesis's own statistic and the largest so far are counted (`TAILS`). Resamples without variation between
-    units have an infinite statistic of their own, and do not raise the largest. The first row of `largest` has the
-    floor on variances (`FLOOR`). The second row has none: simultaneous intervals must cover skewed differences.
+    units, or with too few of them, have an infinite statistic of their own, and do not raise the largest. The first row
+    of `largest` has the floor on variances (`FLOOR`). The second row has none: simultaneous intervals must cover skewed
+    differences.
     """
     for h in range(num.shape[0]):
         own, reached = 0, 0
@@ -625,7 +646,7 @@ def raise_largest(num, var, thresholds, floors, side, largest, counts):  # type:
             if is_varying:
                 x = abs(num[h, t]) if side == 0 else side * num[h, t]
                 v = var[h, t]
-                is_reached = x > 0.0
+                is_reached = x > 0.0 or np.isnan(v)
                 if v > 0.0:
                     statistic = x / np.sqrt(v)
                     is_reached = statistic >= threshold

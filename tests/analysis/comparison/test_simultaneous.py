@@ -88,6 +88,16 @@ def test_items_scored_0_or_1_need_no_equal_score_test_and_intervals_change_none(
     assert [r.equal_scores for r in with_intervals] == [r.equal_scores for r in results]
 
 
+@pytest.mark.parametrize("metric", ["macro-f1", "accuracy", "f1[n]"])
+def test_two_items_of_a_subset_do_not_contest_its_p_of_1(metric):
+    labels = {"gold": "pn" + "pn" * 20, "A": "pn" + "pnnn" * 10, "B": "nn" + "pnpp" * 10}
+    gold, a, b = map(list, labels.values())
+    counts = Counts.from_labels(gold, {"A": a, "B": b}, groups={"domain": [*"xx", *"y" * 40]})
+    small, _ = compare_all(counts, by="domain", metrics=[metric], trials=99)
+    assert (small.subset["value"], small.p_value, small.verdict) == ("x", 1, "not significant")
+    assert small.equal_scores.p_value is None or small.equal_scores.p_value > 0.3
+
+
 def test_contested_results_name_their_causes():
     [skewed] = {r.equal_scores.cause for r in compare_all(draw_skewed(), **OPTIONS) if r.verdict == "contested"}
     assert skewed == "skewed differences"
