@@ -6,7 +6,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from types import SimpleNamespace
@@ -48,26 +48,9 @@ def to_plain(value: Any, *, exact: bool = False) -> Any:
     return value
 
 
-def as_json(value: Any, *, lines: bool = True, default: Callable[[Any], Any] | None = None) -> str:
-    """Return the readable JSON text of a value, with null for NaN and infinity.
-
-    Parameters
-    ----------
-    value : object
-        A value that `to_plain` accepts.
-    lines : bool
-        Whether each member has a line of its own; else all is on one.
-    default : callable, optional
-        Converts values that JSON does not have. Without it they are errors.
-
-    Examples
-    --------
-    >>> as_json({"p": float("nan"), "system": "ä"}, lines=False)
-    '{"p": null, "system": "ä"}'
-    """
-    return json.dumps(
-        to_plain(value), indent=1 if lines else None, ensure_ascii=False, allow_nan=False, default=default
-    )
+def as_json(value: Any) -> str:
+    """Return the JSON text of a value that `to_plain` accepts, a member a line, with null for NaN and infinity."""
+    return json.dumps(to_plain(value), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def as_json_line(value: Any) -> str:

@@ -56,7 +56,7 @@ def _run_command() -> int:
 
 
 def _log_error(message: object, status: int) -> int:
-    LOG.error(message, extra={"status": status})
+    LOG.error(message)
     return status
 
 

@@ -12,7 +12,7 @@ from sigdask import options as declared
 from sigdask.analysis.details import ComparisonDetails
 from sigdask.api import compare_opened, compare_with_options
 from sigdask.cli import declare
-from sigdask.cli.streams import LOG, is_json_log, output_columns, print_text, show_progress
+from sigdask.cli.streams import LOG, output_columns, print_text, show_progress
 from sigdask.cli.write import build_page, check_units, is_printed, write_outputs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -152,7 +152,7 @@ def print_results(results: Results, options: Mapping[str, Any]) -> None:
     """Print results unless standard output takes their JSON, and log the warnings that are not printed with them."""
     verbose = options["verbose"]
     has_text = is_printed(options["outputs"])
-    printed_kinds = {"scope", *CHANGES_VERDICTS} if has_text and not is_json_log() else set()
+    printed_kinds = {"scope", *CHANGES_VERDICTS} if has_text else set()
     scope = [note for note in results.notes if note.kind == "scope"]
     for note in (*scope, *select_warnings(results, verbose=verbose)):
         if note.kind not in printed_kinds:

@@ -1,7 +1,7 @@
 """Standard output and log lines with control characters replaced, so that text from users cannot control a terminal.
 
-Log lines go to standard error: text for people, or one JSON object per line for programs. The progress of commands
-(outputs extracted, trials counted) is shown there too, as a terminal bar or log lines.
+Log lines go to standard error. The progress of commands (outputs extracted, trials counted) is shown there too, as a
+terminal bar or log lines.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from sigdask.errors import SeveralError, UnfinishedError
 from sigdask.report.text import COLUMN_GAP, wrap_lines
-from sigdask.text import as_json, escape_json, format_duration, make_printable, redact, shorten_message
+from sigdask.text import format_duration, make_printable, redact, shorten_message
 
 if TYPE_CHECKING:
     from sigdask.metrics.extraction import ExtractionProgress
@@ -85,25 +84,6 @@ class LogLines(logging.Formatter):
         return wrap_lines(f"sigdask: {level}{text}", terminal_columns(sys.stderr))
 
 
-STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
-"""Attributes of every log record. All others were given as `extra`."""
-
-
-class JsonLines(logging.Formatter):
-    """Formatter of log records as a line of JSON each: time (UTC), level, logger, message, and extra fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return a record as one line of JSON."""
-        entry = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": shorten_message(redact(record.getMessage())),
-        }
-        extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
-        return redact(escape_json(as_json({**entry, **extra}, lines=False, default=str)))
-
-
 class Stderr(logging.StreamHandler[TextIO]):
     """A log handler that writes to the current `sys.stderr`, which a progress bar replaces."""
 
@@ -113,15 +93,10 @@ class Stderr(logging.StreamHandler[TextIO]):
         super().emit(record)
 
 
-def is_json_log() -> bool:
-    """Return whether log lines are JSON."""
-    return os.environ.get("SIGDASK_LOG") == "json"
-
-
 def log_to_stderr() -> None:
-    """Send the program's log lines to standard error, as one JSON object per line with ``SIGDASK_LOG=json``."""
+    """Send the program's log lines to standard error."""
     handler = Stderr()
-    handler.setFormatter(JsonLines() if is_json_log() else LogLines())
+    handler.setFormatter(LogLines())
     LOG.handlers = [handler]
     LOG.propagate = False
     LOG.setLevel(logging.INFO)
@@ -196,7 +171,7 @@ class ProgressSteps:
 def show_progress() -> Iterator[ProgressSteps]:
     """Show the progress of a command while the context is open: as a bar on a terminal, else as a line at times."""
     can_redraw = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
-    if not can_redraw or is_json_log() or not LOG.isEnabledFor(logging.INFO):
+    if not can_redraw or not LOG.isEnabledFor(logging.INFO):
         yield ProgressSteps(_LineAtTimes())
         return
     from rich.console import Console

@@ -174,7 +174,7 @@ class TaskWindow:
 
     def _give_up(self, job: int, error: Exception) -> None:
         self.given_up[job] = error
-        log.warning("job %d of the counting failed on every worker and is given up: %s", job, error, extra={"job": job})
+        log.warning("job %d of the counting failed on every worker and is given up: %s", job, error)
         self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
 
     def _build_lost_error(self, error: Exception) -> ClusterLostError:

@@ -1,6 +1,5 @@
 """Tests of progress: bars on a terminal, lines elsewhere, and the estimate before counting starts."""
 
-import json
 import re
 
 import pytest
@@ -38,15 +37,6 @@ def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
     terminal = run_in_terminal("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
     assert "reading" not in terminal.written
     assert "\x1b" not in terminal.written.removesuffix("\x1b[0m")  # which colorama writes when a program ends
-
-
-@pytest.mark.slow
-def test_lines_for_machines_are_whole_on_a_terminal_too():
-    terminal = run_in_terminal(
-        "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60, SIGDASK_LOG="json"
-    )
-    lines = [json.loads(line) for line in terminal.written.splitlines() if line.startswith("{")]
-    assert [line["message"].split()[0] for line in lines] == ["read", "metric:"]
 
 
 def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):

@@ -1,7 +1,6 @@
 """Tests that printed numbers never flatter, against Fractions, and printed names hold no commands."""
 
 import json
-import logging
 import math
 from fractions import Fraction
 
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigdask.cli.streams import JsonLines
 from sigdask.statistics.bounds import clopper_pearson
 from sigdask.statistics.rounding import format_limits, format_lower_limit, format_p, format_p_equals, format_upper_limit
 from sigdask.text import escape_json, format_duration, make_printable
@@ -64,12 +62,6 @@ def test_commands_are_replaced_in_texts_and_escaped_in_json(text):
     escaped = escape_json(json.dumps({"name": text}, ensure_ascii=False))
     assert escaped.isprintable()
     assert json.loads(escaped) == {"name": text}
-
-
-def test_a_line_of_the_log_never_has_nan():
-    record = logging.makeLogRecord({"name": "sigdask", "msg": "slow", "rate": math.nan, "of": {"top": math.inf}})
-    data = json.loads(JsonLines().format(record), parse_constant=pytest.fail)
-    assert (data["rate"], data["of"]) == (None, {"top": None})
 
 
 @pytest.mark.parametrize(

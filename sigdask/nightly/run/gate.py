@@ -27,7 +27,7 @@ from sigdask.nightly.store.results import fetch_results
 from sigdask.nightly.store.runs import list_runs
 from sigdask.report.files import write_parts
 from sigdask.results.table import Table
-from sigdask.text import as_json, escape_json, redact
+from sigdask.text import as_json_line, escape_json, redact
 
 DAYS_PER_YEAR = 365
 """Number of days within which runs are compared with the plan's number of runs per year."""
@@ -169,7 +169,7 @@ def call_webhook(settings: Gate, verdict: GateVerdict, name: str) -> Iterator[st
     if settings.webhook is None or (verdict.passed and settings.when == "failed"):
         return
     fields = {"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}
-    body = escape_json(as_json(fields, lines=False)).encode()
+    body = escape_json(as_json_line(fields)).encode()
     if trouble := _post_in_thread(settings.webhook, body):
         yield f"gate.webhook: {trouble}"
 

@@ -298,8 +298,7 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
         server.start()
 
 
-def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIGDASK_LOG", "json")
+def test_no_message_or_file_has_a_secret_from_the_query_of_a_store_url(server, tmp_path):
     path = write_plan(tmp_path, sets=1, systems=2, trials=500, settings='[report]\njson = "r.json"\nhtml = "r.html"')
     url = f"postgresql://sigdask@127.0.0.1:{server.port}/postgres?password={quote(PASSWORD, safe='')}"
     runs = [call_sigdask("run", path, "--store", url, cwd=tmp_path),
