@@ -33,6 +33,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.special
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
@@ -273,16 +274,28 @@ class ResampledSet:
         """Number of units that the members have."""
         return int(self.multiplicity.sum())
 
+    @property
+    def excess(self) -> float:
+        """Factor of a subset's variances: of t against normal at 0.005, else few units rule the maximum of a family.
+
+        It changes no own p. Without it, three subsets of 5 items contest 62 % of true differences of 120 items, and
+        less than 10 % with it.
+        """
+        if self.n_units == len(self.kinds):
+            return 1.0
+        return float((scipy.special.stdtrit(max(self.n_units - 1, 1), 0.9975) / scipy.special.ndtri(0.9975)) ** 2)
+
     def select(self, drawn: Floats) -> Draws:
         """Return how often resamples draw each own kind, and factors of sums and of variances for the number m drawn.
 
-        Sums become those of as many units as the members have, n / m. Variances get (n - 1) / (m - 1), as those of m
-        and of n units are divided by m and n; NaN if they are unknown.
+        Sums become those of as many units as the members have, n / m. Variances have the factor n / (n - 1) of n units
+        instead of m / (m - 1); NaN if they are unknown. Both are divided so that they vary as those of n units.
         """
         n, weights = self.n_units, drawn[:, self.own]
         m = np.full(len(drawn), n) if n == len(self.kinds) else weights.sum(axis=1)
-        spread = np.where(m < min(n, 2), np.nan, (n - 1) / np.maximum(m - 1, 1))
-        return weights, n / np.maximum(m, 1), spread
+        scale = n / np.maximum(m, 1)
+        spread = np.where(m < min(n, 2), np.nan, (n - 1) / np.maximum(m - 1, 1)) / scale * self.excess
+        return weights, scale, spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -472,7 +485,7 @@ class StudentisedBootstrap(ResampledPanel):
             for resampled, (rows, added) in zip(self.test_sets, contributions, strict=True):
                 base, square = added @ resampled.multiplicity, added**2 @ resampled.multiplicity
                 set_var = square - base * (base / resampled.n_units)
-                var[rows] += np.where(set_var > CONSTANT * square, set_var, 0.0)
+                var[rows] += np.where(set_var > CONSTANT * square, set_var, 0.0) * resampled.excess
             errors[batch], variances[batch] = step * np.sqrt(var), var
         return errors, variances
 
@@ -513,7 +526,10 @@ class StudentisedBootstrap(ResampledPanel):
                 i, j = self.members[k].panel.pairs[parts[rows, 1]].T
                 difference, variance = units.ratio.resample(weights, i, j)
                 observed, _ = units.ratio.resample(resampled.multiplicity[None], i, j)
-                num[rows], var[rows] = (difference - observed).T / step, variance.T / step**2 * (spread / scale)
+                num[rows], var[rows] = (
+                    (difference - observed).T / step / np.sqrt(scale),
+                    variance.T / step**2 * (spread / scale),
+                )
 
 
 def _iter_columns(panel: Panel | JackknifePanel, n_units: int) -> Iterator[NDArray[Any]]:
@@ -623,7 +639,7 @@ def add_moments(rows, above, square, base, n_units, scale, spread, num, var):  #
         for t in range(num.shape[1]):
             s, q = above[k, t] * scale[t], square[k, t] * scale[t]
             v = q - s * (s / n_units)
-            num[h, t] += s - base[k]
+            num[h, t] += (s - base[k]) / np.sqrt(scale[t])
             var[h, t] += spread[t] * (v if v > CONSTANT * q else 0.0)
 
 
