@@ -11,9 +11,8 @@ import pytest
 from command import call_sigdask
 from conftest import ROOT, YEH
 
-from sigdask import formats, metrics
+from sigdask import compare_all, formats, metrics
 from sigdask.formats import registry
-from sigdask.testing import check_metric, check_reader
 
 PLUGIN = ROOT / "tests" / "plugin"
 GOLD = {"a": "yes", "b": "no", "c": "yes", "d": "yes", "e": "no", "f": "yes"}
@@ -69,14 +68,14 @@ def test_an_error_of_an_installed_format_names_file_and_line(installed, files):
     assert "y.txt, line 2" in result.stderr
 
 
-def test_installed_formats_and_metrics_pass_the_checks(installed, files):
-    counts = check_reader("arrows", files / "x.txt", files / "y.txt", gold=files / "gold.txt")
-    assert counts.systems == ("x", "y")
-    check_metric("longest", counts, {"x": 4 / 6, "y": 1 / 6})
-    responses = formats.read(YEH, format="responses")
-    check_metric("fowlkes-mallows", responses, {"I": (47 / 103 * 47 / 95) ** 0.5})
-    with pytest.raises(AssertionError, match="expected 0.5"):
-        check_metric("fowlkes-mallows", responses, {"I": 0.5})
+def test_installed_metrics_score_installed_formats_and_others(installed, files):
+    counts = formats.read(files / "x.txt", files / "y.txt", gold=files / "gold.txt")
+    [result] = compare_all(counts, metrics=["longest"], trials=9, interval="none")
+    assert (counts.format, result.score_a, result.score_b) == ("arrows", 4 / 6, 1 / 6)
+    [result] = compare_all(
+        formats.read(YEH, format="responses"), metrics=["fowlkes-mallows"], trials=9, interval="none"
+    )
+    assert result.score_a == pytest.approx((47 / 103 * 47 / 95) ** 0.5)
 
 
 @pytest.mark.slow
