@@ -70,7 +70,8 @@ def command(file: str, **options: Any) -> None:
     """
     outputs = options["outputs"]
     check_options(TableLayoutOptions, layout := select_options(TableLayoutOptions, options))
-    kinds, formats = pairs.parse_kinds(options["figure_kinds"]), pairs.parse_formats(options["figure_format"])
+    kinds = pairs.parse_kinds(options["figure_kinds"])
+    formats = pairs.parse_names(options["figure_format"], "--figure-format")
     results = load_results(file)
     if isinstance(results, Results):
         results = replace(results, table=results.table.replace(grouping=options["grouping"]))

@@ -227,7 +227,7 @@ class Results(ComparisonResults):
         """
         from sigdask.report.plots import pairs
 
-        names = pairs.parse_formats(formats if isinstance(formats, str) else ",".join(formats), "formats =")
+        names = pairs.parse_names(formats if isinstance(formats, str) else ",".join(formats), "formats =")
         pictures = pairs.iter_pictures(self.table, pairs.parse_kinds(figure_kinds))
         return pairs.write_figures(Path(folder), pictures, names)
 

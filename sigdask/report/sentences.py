@@ -382,6 +382,13 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
     return f", averaged over {runs.n_runs} {paired}{runs.column}s each{only}{recipes}"
 
 
+def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
+    """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
+    if results.table.has("runs") and len(results) > 1:
+        n = sum(r.runs.verdict == "significant" for r in results)
+        yield f"For new runs of the systems (the recipes), {n:,} of {len(results):,} differences are significant."
+
+
 def describe_runs(r: Result) -> Iterator[str]:
     """Yield a line on the runs of the systems, if they have several; tables have p."""
     if (runs := r.runs) is None:
@@ -746,7 +753,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     chance = () if results.together else describe_chance(table, table.metric.codes)
     return Verdict(
         scope=tuple(f"{note.text}." for note in results.notes if note.kind == "scope"),
-        sentences=(*doubt, *complete, *_describe_margins(results), *chance),
+        sentences=(*doubt, *complete, *_describe_recipes(results), *_describe_margins(results), *chance),
         checks=describe_checks(table),
         is_checked=is_checked,
         doubtful=find_doubtful(table),

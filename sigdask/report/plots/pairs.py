@@ -290,13 +290,24 @@ MAX_CHARACTERS = 40
 """Maximum characters of each part of a file's name."""
 
 
+def parse_names(text: str, option: str, known: Collection[str] = plots.FORMATS) -> tuple[str, ...]:
+    """Return the names in a list such as "pdf,svg".
+
+    Raises
+    ------
+    InputError
+        One of them is not known.
+    """
+    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    if unknown := {*names}.difference(known):
+        raise InputError(f"{option} {text}: {min(unknown)!r} is not one of {', '.join(known)}")
+    return names
+
+
 def parse_kinds(text: str | None) -> frozenset[str]:
     """Return the kinds of figures that a text such as "forest,cd" names; all without one."""
-    names = [part.strip().lower() for part in (text or "").split(",") if part.strip()]
-    kinds = frozenset("critical-difference" if name == "cd" else name for name in names)
-    if unknown := kinds.difference(DRAWN):
-        raise InputError(f"figure kinds: {min(unknown)!r} is not one of {', '.join((*DRAWN, 'cd'))}")
-    return kinds or frozenset(DRAWN)
+    names = parse_names(text, "figure kinds", (*DRAWN, "cd")) if text else DRAWN
+    return frozenset("critical-difference" if name == "cd" else name for name in names)
 
 
 def iter_pictures(table: Table, chosen: Collection[str]) -> Iterator[tuple[str, Table]]:
@@ -326,20 +337,6 @@ def select_group(table: Table, test_set: str | None, subset: str | None, metric:
     choices = format_list([repr(" ".join(filter(None, key))) for key in fitting or groups])
     problem = "a figure shows one test set, subset and metric" if fitting else f"no comparison fits {requested}"
     raise InputError(problem, remedy=f"choose which, with test_set, subset and metric: {choices}")
-
-
-def parse_formats(text: str, option: str = "--figure-format") -> tuple[str, ...]:
-    """Parse the list of figure formats.
-
-    Raises
-    ------
-    InputError
-        One is none.
-    """
-    formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
-    if not {*formats} <= {*plots.FORMATS}:
-        raise InputError(f"{option} {text}: must be one of {', '.join(plots.FORMATS)}")
-    return formats
 
 
 def write_figures(folder: Path, pictures: Iterable[tuple[str, Table]], formats: Sequence[str]) -> list[Path]:

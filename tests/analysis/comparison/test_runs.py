@@ -124,6 +124,7 @@ def test_whole_runs_are_units_and_families_adjust_the_p_of_recipes_by_holm(tmp_p
     p = sorted((r.runs.p_value, r.runs.p_adjusted) for r in results)
     holm = np.maximum.accumulate([(3 - k) * value for k, (value, _) in enumerate(p)]).clip(max=1)
     assert [adjusted for _, adjusted in p] == pytest.approx(holm)
+    assert f"(the recipes), {sum(holm <= 0.05)} of 3 " in build_verdict(results).headline
 
 
 @pytest.mark.slow
