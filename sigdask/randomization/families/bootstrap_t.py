@@ -33,7 +33,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.special
+import scipy
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
