@@ -376,10 +376,10 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
     """Return a clause on how many runs are averaged, and on whether the difference holds for new runs (the recipes)."""
     if (runs := r.runs) is None:
         return ""
-    recipes = "" if runs.best_p is None else f", for the recipes {format_p_equals(runs.best_p, alpha)}"
+    recipes = "not tested" if runs.best_p is None else format_p_equals(runs.best_p, alpha)
     only = ": shown for these runs" * (r.verdict == "significant" and runs.verdict != "significant")
     paired = "paired " if runs.is_paired else ""
-    return f", averaged over {runs.n_runs} {paired}{runs.column}s each{only}{recipes}"
+    return f", averaged over {runs.n_runs} {paired}{runs.column}s each{only}, for the recipes {recipes}"
 
 
 def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
