@@ -73,12 +73,20 @@ def _count_additions(weights: Integers) -> int:
     return int(np.cumsum(weights.astype(np.float64)).sum())
 
 
-def _compute_coefficients(weights: Integers) -> Integers:
-    coefficients = np.zeros(int(weights.sum()) + 1, np.int64)
+@cached_njit()
+def _compute_coefficients(weights):
+    """Return the coefficients of the product of 1 + z**w over the weights."""
+    coefficients = np.zeros(weights.sum() + 1, np.int64)
     coefficients[0] = 1
     reach = 0
-    for w in weights.tolist():
-        coefficients[w : reach + w + 1] += coefficients[: reach + 1]  # times 1 + z**w
+    for w in weights:  # times 1 + z**w, from the highest powers down, in blocks that do not overlap what they are added to
+        stop = reach + 1
+        while stop > 0:
+            start = max(stop - w, 0)
+            added, block = coefficients[start:stop], coefficients[start + w : stop + w]
+            for x in range(added.shape[0]):
+                block[x] += added[x]
+            stop = start
         reach += w
     return coefficients
 
