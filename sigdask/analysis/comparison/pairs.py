@@ -194,6 +194,10 @@ class CountedCells:
         zeros = np.broadcast_to(np.int64(0), len(index))
         return CountedCells(kind, job, index, zeros, zeros)
 
+    def look_up(self, numbers: Mapping[Job, Integers]) -> Any:
+        """Return the entry of each comparison in the array of its job; a job that counts as a whole has one entry."""
+        return numbers[self.job][(0, 0) if self.job.panel.is_whole else (self.row, self.column)]
+
     def shift(self, n: int) -> CountedCells:
         """Return the cells as part of a longer list of comparisons, after `n` others."""
         return CountedCells(self.kind, self.job, self.index + n, self.row, self.column) if n else self
@@ -212,7 +216,7 @@ def look_up_numbers(cells: Sequence[CountedCells], numbers: Mapping[Job, Integer
     for kind in ("exact p", "all arrangements", "first run"):  # uses the last cell of a comparison
         for part in cells:
             if part.kind == kind:
-                result[part.index] = numbers[part.job][part.row, part.column]
+                result[part.index] = part.look_up(numbers)
     return result
 
 

@@ -49,6 +49,7 @@ from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.interface import spell, spell_in
 from sigdask.options import OPTIONS, Adjust, SelectionOptions
+from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns import Columns, encode, join_columns, take_rows
@@ -188,7 +189,7 @@ class Study:
     @property
     def jobs(self) -> list[Job]:
         """All jobs to count, those of intervals last."""
-        return [part.job for part in self.cells]
+        return [*dict.fromkeys(part.job for part in self.cells)]
 
     @property
     def cells(self) -> list[CountedCells]:
@@ -446,7 +447,34 @@ def plan_study(
             across.append(replace(of_metric, members=indices[of_metric.members]))
     if together and all(of_metric.members.shape[1] < 2 for of_metric in across):
         raise InputError(spell_in(ONE_SET))
-    return Study(analyses, families, across)
+    return Study([*_share_trials(analyses, families)], families, across)
+
+
+def _share_trials(analyses: Sequence[SetAnalysis], families: Families) -> Iterator[SetAnalysis]:
+    """Yield the analyses, with the first runs of comparisons in max-T families taken from these.
+
+    A family draws the swaps of the comparisons' own first run, and counts their exceedances as well as its own. Summing
+    them once takes half as long.
+    """
+    family, row = np.full((2, sum(map(len, analyses))), -1)
+    for k, (adjustment, rows) in enumerate(families):
+        if isinstance(adjustment.family, MaxTFamily) and not adjustment.family.enumerated:
+            family[rows], row[rows] = k, np.arange(len(rows))
+    start = 0
+    for analysis in analyses:
+        cells = list[CountedCells]()
+        for part in analysis.main.cells:
+            owner = family[start + part.index]
+            jobs = {k: families[k][0].job for k in np.unique(owner).tolist() if k >= 0}
+            is_shared = part.kind == "first run" and owner.min() >= 0
+            if not is_shared or any(job is None or job.n_trials != part.job.n_trials for job in jobs.values()):
+                cells.append(part)
+                continue
+            for k, job in jobs.items():
+                index = part.index[owner == k]
+                cells.append(CountedCells(part.kind, job, index, row[start + index], np.zeros(len(index), np.int64)))
+        yield replace(analysis, main=replace(analysis.main, cells=cells))
+        start += len(analysis)
 
 
 def _choose_family_trials(specs: Sequence[tuple[Counts, CompareSpec]], adjust: Adjust | None) -> dict[str, int]:

@@ -124,7 +124,7 @@ class Ledger:
         """Return for each of `n` results whether all trials of its counts are there; true if it needs none."""
         complete = np.ones(n, np.bool_)
         for part in cells:
-            n_trials = self.n_trials[part.job.run][self.at[part.job][part.row, part.column]]
+            n_trials = self.n_trials[part.job.run][part.look_up(self.at)]
             complete[part.index[n_trials < part.job.n_trials]] = False
         return complete
 

@@ -61,7 +61,7 @@ class Batch:
     @property
     def jobs(self) -> list[Job]:
         """Jobs of all studies."""
-        return [part.job for part in self.cells]
+        return [*dict.fromkeys(part.job for part in self.cells)]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:

@@ -86,7 +86,10 @@ def test_a_difference_of_these_runs_only_says_so(tmp_path):
     assert results[0].runs.p_runs == pytest.approx(
         scipy.stats.ttest_ind(*scores.mean(axis=2), equal_var=False).pvalue, rel=1e-9
     )
-    assert ", averaged over 2 runs each: shown for these runs, for the recipes not tested; for these runs p = " in build_verdict(results).headline
+    assert (
+        ", averaged over 2 runs each: shown for these runs, for the recipes not tested; for these runs p = "
+        in build_verdict(results).headline
+    )
 
 
 def test_runs_of_a_ratio_of_sums_have_scores_of_their_own_and_items_are_jackknifed():
