@@ -72,8 +72,9 @@ def permute(key, trial, run_word, unit, starts, words, permuted):
         )
     used, call = 0, words.shape[1]
     for s in range(starts.shape[0] - 1):
-        for i in range(starts[s + 1] - 1, starts[s], -1):
-            span = np.uint64(i + 1 - starts[s])
+        block = permuted[starts[s] : starts[s + 1]]
+        for i in range(block.shape[0] - 1, 0, -1):
+            span = np.uint64(i + 1)
             product = np.uint64(0)
             while True:
                 if used == 4 * words.shape[1]:
@@ -89,8 +90,8 @@ def permute(key, trial, run_word, unit, starts, words, permuted):
                 low = product & np.uint64(0xFFFFFFFF)
                 if low >= span or low >= (np.uint64(1) << np.uint64(32)) % span:  # the remainder is slow, seldom needed
                     break
-            j = starts[s] + np.int64(product >> np.uint64(32))
-            permuted[i], permuted[j] = permuted[j], permuted[i]
+            j = np.int64(product >> np.uint64(32))
+            block[i], block[j] = block[j], block[i]
 
 
 @cached_njit()
