@@ -36,6 +36,24 @@ def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
     assert adjusted.family.n_comparisons == 10
 
 
+def test_a_family_counts_the_first_run_of_each_pair_as_the_pair_alone_does(tmp_path):
+    rng = build_rng(8)
+    real = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd")).mask(rng.random((90, 4)) < 0.05)
+    labels = pd.DataFrame(rng.choice(list("xyz"), (90, 4)), columns=["gold", "a", "b", "c"])
+    real.to_csv(tmp_path / "real.csv")
+    labels.to_csv(tmp_path / "labels.csv")
+    for name, options in (
+        ("real.csv", {"missing": "pairwise"}),
+        ("real.csv", {"missing": "zero", "margin": 0.1}),
+        ("labels.csv", {"metrics": ["f1[x]", "macro-f1", "accuracy"], "alternative": "greater"}),
+    ):
+        data = sigdask.read(tmp_path / name, **{k: v for k, v in options.items() if k == "missing"})
+        rest = {k: v for k, v in options.items() if k != "missing"}
+        together, alone = (compare_all(data, trials=3000, adjust=how, **rest) for how in ("max-t", "holm"))
+        assert [r.n_extreme for r in together] == [r.n_extreme for r in alone]
+        assert [r.second_run for r in together] == [r.second_run for r in alone]
+
+
 @pytest.mark.parametrize("adjust", ["max-t", "tukey"])
 def test_the_order_of_items_and_systems_changes_no_adjusted_p(adjust):
     ids = [f"i{k}" for k in range(60)]
