@@ -436,45 +436,40 @@ def plan_study(
     family_trials = _choose_family_trials(specs, adjust)
     analyses = [plan_set(counts, replace(spec, family_trials=family_trials)) for counts, spec in specs]
     comparisons = JoinedComparisons.from_sets(*(analysis.main for analysis in analyses))
-    n, families, across = len(comparisons), [], []
+    n, families, across, shared = len(comparisons), [], [], list[tuple[int, CountedCells]]()
     analyses = [replace(entry, intervals=IntervalJobs.from_comparisons(entry.main, n)) for entry in analyses]
     for indices in group_rows(number_rows(comparisons.encode_names("metric"))):  # metrics are separate questions
         members = comparisons.select(indices)
         with_intervals = any(analyses[k].intervals for k in np.unique(members.set_index))
         families.append((build_adjustment(adjust, members, with_intervals=with_intervals), indices))
+        shared += _list_shared(families[-1][0], members)
         if together:
             of_metric = build_across_sets(members)
             across.append(replace(of_metric, members=indices[of_metric.members]))
     if together and all(of_metric.members.shape[1] < 2 for of_metric in across):
         raise InputError(spell_in(ONE_SET))
-    return Study([*_share_trials(analyses, families)], families, across)
+    for k, entry in enumerate(analyses):
+        cells = _use_shared(entry.main.cells, [part for in_set, part in shared if in_set == k])
+        analyses[k] = replace(entry, main=replace(entry.main, cells=cells))
+    return Study(analyses, families, across)
 
 
-def _share_trials(analyses: Sequence[SetAnalysis], families: Families) -> Iterator[SetAnalysis]:
-    """Yield the analyses, with the first runs of comparisons in max-T families taken from these.
+def _list_shared(adjustment: Adjustment, members: JoinedComparisons) -> Iterator[tuple[int, CountedCells]]:
+    """Yield test sets, and the cells of those of their first runs that a max-T family counts, from the same swaps."""
+    family, job = adjustment.family, adjustment.job
+    if job is None or not isinstance(family, MaxTFamily) or family.enumerated:
+        return
+    is_shared = members.get_column("sampled") & (members.get_column("n_trials") == job.n_trials)
+    for k in np.unique(members.set_index[is_shared]).tolist():
+        rows = np.flatnonzero(is_shared & (members.set_index == k))
+        yield k, CountedCells("first run", job, members.row[rows], rows, np.zeros(len(rows), np.int64))
 
-    A family draws the swaps of the comparisons' own first run, and counts their exceedances as well as its own. Summing
-    them once takes half as long.
-    """
-    family, row = np.full((2, sum(map(len, analyses))), -1)
-    for k, (adjustment, rows) in enumerate(families):
-        if isinstance(adjustment.family, MaxTFamily) and not adjustment.family.enumerated:
-            family[rows], row[rows] = k, np.arange(len(rows))
-    start = 0
-    for analysis in analyses:
-        cells = list[CountedCells]()
-        for part in analysis.main.cells:
-            owner = family[start + part.index]
-            jobs = {k: families[k][0].job for k in np.unique(owner).tolist() if k >= 0}
-            is_shared = part.kind == "first run" and owner.min() >= 0
-            if not is_shared or any(job is None or job.n_trials != part.job.n_trials for job in jobs.values()):
-                cells.append(part)
-                continue
-            for k, job in jobs.items():
-                index = part.index[owner == k]
-                cells.append(CountedCells(part.kind, job, index, row[start + index], np.zeros(len(index), np.int64)))
-        yield replace(analysis, main=replace(analysis.main, cells=cells))
-        start += len(analysis)
+
+def _use_shared(cells: Sequence[CountedCells], shared: Sequence[CountedCells]) -> list[CountedCells]:
+    """Return the cells, with first runs that families count taken from these, which halves the sums."""
+    covered = np.concatenate([NO_ROWS, *(part.index for part in shared)])
+    own = [part for part in cells if part.kind != "first run" or not np.isin(part.index, covered).all()]
+    return [*own, *shared]
 
 
 def _choose_family_trials(specs: Sequence[tuple[Counts, CompareSpec]], adjust: Adjust | None) -> dict[str, int]:
