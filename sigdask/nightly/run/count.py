@@ -370,7 +370,7 @@ def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
     if isinstance(panel, MaxTFamily):
         sizes = tuple(map(_describe_size, panel.panels))
         is_small = all(sizes) and sum(member.values.size for member in panel.panels) <= SMALL_PANEL
-        traits = panel.enumerated, panel.is_integral, panel.parts.shape, len(panel.members)
+        traits = panel.enumerated, panel.is_linear, panel.parts.shape, len(panel.members)
         return (*traits, sizes) if is_small else ()
     if not isinstance(panel, Panel) or panel.values.size > SMALL_PANEL:
         return ()

@@ -104,11 +104,9 @@ class MaxTFamily(WholePanel):
         return total
 
     @cached_property
-    def is_integral(self) -> bool:
-        """Whether each hypothesis is one difference of exact integer totals, all of the same member."""
-        panel, m = self.members[0].panel, self.members[0].metric
-        single = len(self.members) == 1 and self.parts.shape[1] == 1
-        return single and panel.linear[m] and not panel.slack[:, m].any()
+    def is_linear(self) -> bool:
+        """Whether each hypothesis is one difference of integer totals, whose denominators no swap changes."""
+        return self.parts.shape[1] == 1 and all(member.panel.linear[member.metric] for member in self.members)
 
     @cached_property
     def scales(self) -> Floats:
@@ -166,6 +164,26 @@ class MaxTFamily(WholePanel):
         """Indices of the hypotheses, from the least to the most extreme."""
         return sort_statistics(self.statistics)
 
+    @cached_property
+    def integers(self) -> tuple[Integers, Integers, Integers, Floats, Floats]:
+        """What the integer kernel compares, of each hypothesis in `order`, if all are linear.
+
+        Pairs of rows of the members' systems one after another, shape (n_hypotheses, 2), observed differences and their
+        slack in steps, the statistic of a step, and the threshold of the statistic, shape (n_hypotheses,).
+        """
+        pairs, (observed, slack) = np.empty((len(self.parts), 2), np.int64), np.empty((2, len(self.parts)), np.int64)
+        steps, n_before = np.empty(len(self.parts)), 0
+        for k, member in enumerate(self.members):
+            panel, rows = member.panel, np.flatnonzero(self.parts[:, 0, 0] == k)
+            own, totals = self.parts[rows, 0, 1], panel.compute_numerators(member.metric, panel.totals)
+            pairs[rows], slack[rows] = panel.pairs[own] + n_before, panel.slack[own, member.metric]
+            observed[rows] = totals[panel.pairs[own, 0]] - totals[panel.pairs[own, 1]]
+            steps[rows] = abs(member.weight) * panel.compute_step_value(member.metric)
+            n_before += len(totals)
+        extreme, scales = np.abs(observed) if self.side == 0 else self.side * observed, self.scales * steps
+        columns = (pairs, observed, slack, scales, _lower_by_rounding(extreme * scales, scales))
+        return tuple(column[self.order] for column in columns)  # type: ignore[return-value]
+
     @property
     def n_arrangements(self) -> int:
         """Number of distinct arrangements of the kept units of all test sets."""
@@ -204,7 +222,7 @@ class MaxTFamily(WholePanel):
         size = min(n_trials, *(max(compute_slab_size(panel) // len(panels), MIN_TRIALS) for panel in panels))
         streams = [iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in panels]
         index_of = {id(panel): k for k, panel in enumerate(panels)}
-        add = _add_integers if self.is_integral else _add_floats
+        add = _add_integers if self.is_linear else _add_floats
         room = np.empty((3, CHUNK, size))
         for row in zip(*streams, strict=True):
             add(self, [row[index_of[id(member.panel)]] for member in self.members], room, counts)
@@ -241,18 +259,11 @@ def sort_statistics(statistics: Floats) -> Integers:
 
 def _add_integers(family: MaxTFamily, by_member: list[TrialSlab], _room: Floats, counts: Integers) -> None:
     """Add the exceedances in one slab to `counts`, for a family whose differences are integers."""
-    slab, order, member = by_member[0], family.order, family.members[0]
-    (moved,), (totals,) = slab.get_prepared(member.metric)
-    pairs = slab.panel.pairs[family.parts[:, 0, 1]]
-    observed = totals[pairs[:, 0]] - totals[pairs[:, 1]]
-    extreme = np.abs(observed) if family.side == 0 else family.side * observed
-    scales = family.scales * (abs(member.weight) * slab.panel.compute_step_value(member.metric))
-    thresholds = _lower_by_rounding(extreme * scales, scales)
-    largest, slab_counts = np.full(slab.n_trials, -np.inf), np.zeros(counts.shape, np.int64)
-    raise_scaled(
-        moved, pairs[order], observed[order], scales[order], thresholds[order], family.side, largest, slab_counts
-    )
-    counts[order] += slab_counts
+    largest, slab_counts = np.full(by_member[0].n_trials, -np.inf), np.zeros(counts.shape, np.int64)
+    moved = [slab.get_prepared(m.metric)[0][0] for slab, m in zip(by_member, family.members, strict=True)]
+    joined = moved[0] if len(moved) == 1 else np.concatenate(moved)
+    raise_scaled(joined, *family.integers, family.side, largest, slab_counts)
+    counts[family.order] += slab_counts
 
 
 def _add_floats(family: MaxTFamily, by_member: list[TrialSlab], room: Floats, counts: Integers) -> None:

@@ -345,7 +345,7 @@ def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, 
 
 
 @cached_njit()
-def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, counts):
+def raise_scaled(moved, pairs, observed, slack, scales, thresholds, side, largest, counts):
     """Count exceedances as `raise_maxima` does, for differences of integer sums, none of which is stored.
 
     That is 7 times as fast for 8,256 pairs of 50 topics.
@@ -355,8 +355,8 @@ def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, coun
     moved : int array, shape (n_systems, n_trials)
     pairs : int64 array, shape (n_hypotheses, 2)
         In ascending order of their observed statistic.
-    observed : int64 array, shape (n_hypotheses,)
-        Observed differences of totals.
+    observed, slack : int64 array, shape (n_hypotheses,)
+        Observed differences of totals, and steps within which a sum is a tie.
     scales, thresholds, side, largest, counts
         As in `raise_maxima`.
     """
@@ -367,13 +367,15 @@ def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, coun
         a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
         t = number(observed[p])
         size = number(abs(t))
+        wide = number(min(slack[p], MAX_32) if a.itemsize == 4 else slack[p])
+        tie = number(min(2 * slack[p], abs(observed[p])))  # then every trial counts for two sides
         greater, less, either = number(0), number(0), number(0)
         for k in range(statistics.shape[0]):
             moved_by = number(b[k] - a[k])
             d = number(t + moved_by + moved_by)
             reach = number(abs(d))
-            high, low, _ = compare_tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
-            _, _, far = compare_tails(number, d, t, size, none)
+            high, low, _ = compare_tails(number, moved_by, none, none, wide)  # t + 2 D >= t  <=>  D >= 0
+            _, _, far = compare_tails(number, d, t, size, tie)
             greater = number(greater + number(high))
             less = number(less + number(low))
             either = number(either + number(far))
@@ -381,17 +383,17 @@ def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, coun
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
-        counts[p, 3] += _raise_row(statistics, scales[p], thresholds[p], largest)
+        counts[p, 3] += _raise_row(statistics, 2.0 * slack[p], scales[p], thresholds[p], largest)
 
 
 @cached_njit(fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
-def _raise_row(statistics, scale, threshold, largest):
+def _raise_row(statistics, width, scale, threshold, largest):
     """Update each trial's maximum with a hypothesis's statistic; return in how many trials it reaches `threshold`."""
     if scale == 0.0:
         return largest.shape[0]
     n_reached = np.int64(0)
     for k in range(largest.shape[0]):
-        statistic, previous = np.float64(statistics[k]) * scale, largest[k]
+        statistic, previous = (np.float64(statistics[k]) + width) * scale, largest[k]
         reached = statistic if statistic > previous else previous  # noqa: FURB136 (max is not made a vector)
         largest[k] = reached
         n_reached += np.int64(reached >= threshold)
