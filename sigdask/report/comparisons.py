@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sigdask.errors import InputError
+from sigdask.interface import spell
 from sigdask.metrics import ONE_DECIMAL, SHARES
 from sigdask.options import PRINT_OPTIONS, Layout
 from sigdask.report.document import Column, DocumentTable, Section, build_columns
@@ -36,7 +38,15 @@ from sigdask.report.sentences import (
 from sigdask.report.standings import BASELINE, SOME, Standings
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_results
-from sigdask.results.ranking import SystemRanking, build_ranking, collect_scores, group_rows, is_agreement, is_ranked
+from sigdask.results.ranking import (
+    SystemRanking,
+    build_ranking,
+    collect_scores,
+    group_rows,
+    has_one_score,
+    is_agreement,
+    is_ranked,
+)
 from sigdask.results.record import NamedValues, Result
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import CHECKS
@@ -359,7 +369,7 @@ def build_paper_tables(
         The results.
     layout : {"systems", "pairs"}, optional
         Systems by metrics, or one row per comparison. The default is systems if all pairs of three or more were
-        compared, or two or more with one baseline.
+        compared, or two or more with one baseline, and each has one score.
     digits : int, optional
         Decimals of scores; by default those that papers print.
     percent : bool
@@ -378,6 +388,11 @@ def build_paper_tables(
     is_one = len(np.unique(table.test_set.codes)) == 1
     on_set = f" on {table.test_set[0]}" if is_one and table.test_set[0] else ""
     if len(table) and (layout or get_default_layout(table)) == "systems":
+        if not all(map(has_one_score, _split_groups(table))):
+            raise InputError(
+                "systems have other scores in each pair, because they lack items",
+                remedy=f"choose {spell('layout', 'pairs')}",
+            )
         main = _build_system_table(table, styles, on_set)
     else:
         main = _build_pair_table(table, styles, on_set)
@@ -400,7 +415,8 @@ def describe_paper_test(results: ComparisonResults) -> str:
 def get_default_layout(table: Table) -> Layout:
     """Return the default layout for these comparisons."""
     standings = Standings(table)
-    is_regular = len(table) > 0 and (standings.design == BASELINE or all(map(is_ranked, _split_groups(table))))
+    fits = has_one_score if len(table) and standings.design == BASELINE else is_ranked
+    is_regular = len(table) > 0 and all(map(fits, _split_groups(table)))
     return "systems" if is_regular and int(standings.n_members.max()) > 2 else "pairs"
 
 

@@ -13,6 +13,7 @@ from sigdask.metrics.regression import PREFIX
 from sigdask.results.record import NamedValues
 from sigdask.results.table import Table
 from sigdask.statistics import numbering
+from sigdask.statistics.lattice import TIE
 from sigdask.statistics.ranking_letters import discriminative_power, number_clusters, rank_systems
 from sigdask.text import to_plain
 
@@ -86,7 +87,17 @@ def is_ranked(table: Table) -> bool:
     names, a, b = table.index_systems()
     n_systems = int(np.count_nonzero(np.bincount(a, minlength=len(names)) + np.bincount(b, minlength=len(names))))
     n_pairs = len(numbering.find_distinct(np.minimum(a, b) * len(names) + np.maximum(a, b))[0])
-    return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
+    return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2 and has_one_score(table)
+
+
+def has_one_score(table: Table) -> bool:
+    """Return whether each system has one score in a table of one metric; with missing items it has one in each pair."""
+    _, a, b = table.index_systems()
+    systems, scores = np.concatenate([a, b]), np.concatenate([table.score_a, table.score_b])
+    low, high = np.full((2, int(systems.max(initial=-1)) + 1), np.nan)
+    np.fmin.at(low, systems, scores)
+    np.fmax.at(high, systems, scores)
+    return np.allclose(low, high, rtol=2 * TIE, atol=0.0, equal_nan=True)
 
 
 def is_agreement(table: Table) -> bool:
@@ -95,14 +106,10 @@ def is_agreement(table: Table) -> bool:
 
 
 def collect_scores(table: Table) -> tuple[list[str], Floats, Integers, Integers]:
-    """Return the systems in a table of one metric, a score of each, and the places of each row's systems.
-
-    If items are missing, the score is that in the pair with the most items.
-    """
+    """Return the systems in a table of one metric, the score of each, and the places of each row's systems."""
     names, a, b = table.index_systems()
-    most_items = np.argsort(-table.n_items, kind="stable")
-    systems = np.column_stack([a, b])[most_items].reshape(-1)
-    scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)
+    systems = np.column_stack([a, b]).reshape(-1)
+    scores = np.column_stack([table.score_a, table.score_b]).reshape(-1)
     used, first_rows = np.unique(systems, return_index=True)
     order = np.argsort(first_rows)
     new_indices = np.zeros(len(names), np.int64)

@@ -45,6 +45,21 @@ def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
     assert "†, ‡: significantly better, worse than y at 0.05" in results.to_markdown()
 
 
+@pytest.mark.parametrize("baseline", [None, "a"])
+def test_systems_on_other_items_are_not_ranked(baseline):
+    scores = np.round(np.sort(np.random.default_rng(1).random((40, 3)), axis=0), 3) + np.array([0.1, 0.05, 0.0])
+    scores[:20, 2] = np.nan  # c is the worst, and lacks what is hard
+    data = Counts.from_scores(dict(zip("abc", scores.T, strict=True)), missing="pairwise")
+    results = compare_all(data, metrics=["mean"], baseline=baseline)
+    assert len({r.score_b if r.b == "a" else r.score_a for r in results if "a" in {r.a, r.b}}) == 2
+    assert results.rankings() == ()
+    [[header, *rows]] = parse_tables(results.to_markdown())
+    assert [text for text, _ in header][:2] == ["A", "B"]
+    assert len(rows) == len(results)
+    with pytest.raises(InputError, match="lack items"):
+        results.to_markdown(layout="systems")
+
+
 def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
     results = compare_random("abc", baseline="a", step=0.2, adjust="none")
     metric = repeat("TER", len(results))

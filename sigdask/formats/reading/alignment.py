@@ -190,7 +190,8 @@ def describe_missing(
     if present is None or not shown:
         return []
     more = f", {format_count(len(shown) - MAX_SHOWN, 'more system')} some" if len(shown) > MAX_SHOWN else ""
-    treatment = "left out of the pairs of that system" if options.missing == "pairwise" else "scored 0"
+    left_out = "left out of the pairs of that system" + ", so that there is no ranking" * (len(systems) > 2)
+    treatment = left_out if options.missing == "pairwise" else "scored 0"
     reason = f"the format's convention; {spell('missing', 'pairwise')} leaves them out"
     reason = (
         reason if options.missing is None and convention == "zero" else spell("missing", options.missing or "error")
