@@ -154,8 +154,15 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; refuse an option of one value that is given several times, of which click keeps one."""
-        with augment_usage_errors(ctx):
-            given = [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]  # in shell completion
+        try:
+            with augment_usage_errors(ctx):
+                given = (
+                    [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]
+                )  # shell completion
+        except click.NoSuchOption as error:
+            if error.option_name.lstrip("-") in declared.PRINT_OPTIONS:
+                raise click.UsageError(f"{error.option_name} is an option of `sigdask show RESULTS`", ctx) from None
+            raise
         for param in given:
             if isinstance(param, click.Option) and not (param.multiple or param.is_flag) and given.count(param) > 1:
                 raise click.UsageError(f"{'/'.join(param.opts)} is given twice, but takes one value", ctx)

@@ -338,7 +338,7 @@ def build_comparison_table(
     used = dict.fromkeys(mark for text in marks for mark in text)
     legend = [f"{mark} {MEANINGS[mark].format(alpha=setting.alpha)}" for mark in MEANINGS if mark in used]
     if not used.keys() & {SIGNIFICANT, UNDECIDED, CONTESTED_MARK}:
-        legend.append(f"none significant at {setting.alpha:g}")
+        legend.append(f"none of these significant at {setting.alpha:g}")
     methods = {*map(describe_method, results)}
     if len(methods) == 1:
         [method] = methods

@@ -108,6 +108,7 @@ SENTENCES = {
     "[[deutsch2021,deutsch2023]], a form of approximate randomization [[noreen1989,yeh2000]], with sigdask {version} "
     "[[sigdask]]: under the null hypothesis two metrics are exchangeable, so their standardised scores, or decisions "
     "on pairs of scores, were swapped by {units} and the agreement was recomputed.",
+    "sacrebleu": "sacreBLEU [[post2018]] computed {metrics}.",
     "meta-acc-eq": "Thresholds of ties between a metric's scores were calibrated [[deutsch2023]].",
     "meta-spa": "Soft pairwise accuracy compares p-values of pairs of systems [[thompson2024]].",
     "exact": "The p-values{share} are exact, over all possible swaps{cited}, and {sided}.",
@@ -209,15 +210,19 @@ def _iter_test(results: ComparisonResults) -> Iterator[Used]:
     scorers = "; ".join(f"{name}: {signature}" for name, signature in list_scorers(table))
     sets = _join_names(filter(None, table.test_set.levels))
     subsets = _join_names(filter(None, table["subset.column"].levels))
+    n_systems = len({*table.a.levels, *table.b.levels})
+    baseline = f" with {table.b[0]}" if n_systems > 2 and len(table.b.levels) == 1 else ""
     texts = {
-        "subject": f"{len({*table.a.levels, *table.b.levels})} {noun}",
+        "subject": f"{n_systems} {noun}",
         "place": f" on {sets}" if sets else "",
         "metrics": f"their agreement with human scores ({names})" if is_meta else names,
         "scorers": f" ({scorers})" if scorers else "",
         "subsets": f", within each {subsets}" if subsets else "",
-        "pairs": f" in {len(table):,} comparisons" if len(table) > 1 else "",
+        "pairs": f" in {len(table):,} comparisons{baseline}" if len(table) > 1 else "",
     }
     yield "comparisons", {key: text.replace("[[", "[ [") for key, text in texts.items()}  # no citation
+    if by_sacrebleu := [name for name, signature in list_scorers(table) if signature.startswith("nrefs:")]:
+        yield "sacrebleu", {"metrics": _join_names(by_sacrebleu)}
     versions = filter(None, table["origins.version"].levels)
     unit = pluralize(units[0] if len(units) == 1 else "unit")
     size = f" ({_format_range(table.n_units.tolist())} {unit})" if len(table) else ""
@@ -239,7 +244,8 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
         share = f" of {format_count(n_exact, 'comparison')}" if counts else ""
         yield "exact", {"share": share, "cited": f" [[{','.join(keys)}]]" if keys else "", "sided": sided}
     if counts:
-        are = "The others are" if n_exact else f"The p-values are {sided}, and"
+        others = "The others are" if np.count_nonzero(~exact) > 1 else "The other is"
+        are = others if n_exact else f"The p-values are {sided}, and"
         yield "sampled", {"are": are, "trials": _format_range(counts)}
     for adjust, n in _list_adjustments(results):
         yield "adjusted", {"n": n, "procedure": ADJUSTMENTS[adjust].sentence}

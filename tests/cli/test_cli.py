@@ -61,6 +61,7 @@ BAD_INPUT = [
     (["good.csv", "--cluster", "moon"], "cluster 'moon': expected auto"),
     (["good.csv", "--workers", "0"], "--workers': 0 is not in the range"),
     (["good.csv", "--no-such-option"], "No such option"),
+    (["good.csv", "--digits", "1"], "sigdask show"),
     ([], "Missing argument"),
 ]
 

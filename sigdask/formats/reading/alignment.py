@@ -165,7 +165,7 @@ def build_sentence_groups(
     return groups
 
 
-MAX_SHOWN = 3
+MAX_SHOWN = 8
 """Number of systems that a note names."""
 
 
