@@ -81,7 +81,7 @@ class OutputsPanel(RescoredPanel):
         if counts.replicates:
             raise InputError(
                 f"metric {metric.name!r} uses whole outputs and does not support replicates",
-                remedy="give one file for each system, or a metric of sums (`sigdask list metrics`)",
+                remedy="give a table of the score of each item, with columns of systems and runs",
             )
         if counts.outputs is None:
             raise InputError(
