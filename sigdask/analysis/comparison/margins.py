@@ -214,7 +214,8 @@ class MarginTests:
 
     def _compute_by_normal(self, side: int, gain: float, sd: float, units: tuple[int, int]) -> MarginResult:
         n_units, n_discordant = units
-        z = (side * gain + self.margin) / sd if sd > 0 else math.nan  # the spread may be unknown, and a score missing
+        # the spread may be unknown, and a score missing; if no swap changes the score, there is no doubt
+        z = (side * gain + self.margin) / sd if sd else side * gain + math.inf
         p = 1.0 if math.isnan(z) else max(2.0**-n_units, 0.5 * math.erfc(z / math.sqrt(2)), sys.float_info.min)
         is_few = n_discordant < FEW_UNITS
         few_text = f", from {n_discordant} discordant units: p may be too small" if is_few else ""

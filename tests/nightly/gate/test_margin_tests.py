@@ -82,6 +82,13 @@ def test_one_constant_value_is_0_1_only_where_it_is_0_or_1(value, is_binary):
     assert method.startswith("unconditional exact test" if is_binary else "shifted shuffle")
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "f1[x]", "macro-f1"])
+def test_a_system_that_did_not_change_is_not_worse_by_any_metric(metric):
+    labels = np.array(["x", "y", "z"] * 80)
+    counts = Counts.from_labels(labels, dict.fromkeys(("new", "base"), np.roll(labels, 80)))
+    assert compute_margin_test(counts, NonInferior(0.05, 0.05), metric).p_value < 0.05
+
+
 def test_subsets_are_looked_at_on_their_own():
     new, base = build_zero_one(3, 8, 240)
     scores = {"new": [*new, 0.3, 0.4, 0.5], "base": [*base, 0.2, 0.5, 0.1]}
