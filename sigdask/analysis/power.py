@@ -184,8 +184,8 @@ MAX_EXACT = 10**7
 MIN_UNITS, MAX_UNITS = 2, 10**12
 """Minimum number of units from which power is estimated, and the largest number that is reported as needed."""
 
-FIRST_STEPS, ROUGH_FACTOR = 3, 4
-"""Steps before the first check, and the factor by which rough checks use fewer samples."""
+ROUGH_FACTOR = 4
+"""Factor by which rough checks use fewer samples."""
 
 MARGIN = 1e-9
 """Searches stay below this share of the largest difference that tilting can reach."""
@@ -354,12 +354,8 @@ class PowerSearch:
         self.needed, self.method = crossing.answer, self.choose_method(int(crossing.looks[-1].position))
 
     def _find_difference(self, low: float, high: float) -> None:
-        low, strength, guess, z = max(low, 0.0), 0.0, high, self.question.critical_z + self.question.power_z
-        for _ in range(FIRST_STEPS):
-            guess = z * self.compute_spread(strength) / math.sqrt(self.n_requested)
-            if (found := self._find_strength(min(max(guess, low), high))) is None:
-                break
-            strength = found
+        low, z = max(low, 0.0), self.question.critical_z + self.question.power_z
+        guess = z * self.compute_spread(0.0) / math.sqrt(self.n_requested)
         margin = MARGIN * (high - low)
         crossing = self._build_crossing(guess, low + margin, high - margin, is_integer=False)
         while crossing.answer is None:
