@@ -309,7 +309,7 @@ class TestOptions(RandomizationOptions, total=False):
         int | None,
         TrialsOption(
             "Number of resamples for intervals.",
-            otherwise="10000; 1000 for metrics computed by a function; for inversion the number of trials",
+            otherwise="10000; 1000 for metrics of ranks or computed by a function; for inversion the number of trials",
             idle_with=("interval", "none"),
         ),
     ]

@@ -102,8 +102,8 @@ GROUPINGS = {
     ),
     "ranks": Grouping(
         "possible ranks",
-        "possible ranks are below all significantly better systems and above all significantly worse ones; = not "
-        "significantly different from the best",
+        "possible ranks are below all systems that are better by the test of swaps, and above all that are worse; = "
+        "not significantly different from the best",
         lambda r: "–".join(dict.fromkeys((str(r.rank_low), str(r.rank_high)))) + "=" * r.tied_with_best,
     ),
 }  # fmt: skip
