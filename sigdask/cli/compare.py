@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -87,12 +88,13 @@ def compare(prepare: Callable[[Counts], Counts] = lambda counts: counts, **optio
             for warning in counts.notices:  # otherwise they are logged with the results
                 LOG.warning(warning)
             raise
+    if options["items_file"]:
+        write_units(options["items_file"], results.iter_units())
+    results = replace(results, units=None)  # which takes memory
     if options["outputs"]:
         texts = list_result_texts(results)
         texts["html"] = lambda: [build_page(results, details, name=options["name"])]
         write_outputs(options["outputs"], texts)
-    if options["items_file"]:
-        write_units(options["items_file"], results.iter_units())
     print_results(results, options)
 
 

@@ -69,7 +69,9 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
 
 
 def _compare(execution: Mapping[str, Any], counts: Counts, **options: Any) -> Results:
-    return compare_with_options([counts], cast("SelectionOptions", {**execution, **options}))
+    return compare_with_options(
+        [counts], cast("SelectionOptions", {**execution, **select_options(SelectionOptions, options)})
+    )
 
 
 def _read_recorded(what: str, name: str | None) -> RecordedResults:

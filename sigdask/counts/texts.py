@@ -88,7 +88,8 @@ class Texts(Sequence[str]):
 
         found = codes.dictionary_encode()  # of numbers: columns of whole texts would take ten times their memory
         used = levels.take(found.dictionary).cast(pa.large_string())
-        return Texts(pa.DictionaryArray.from_arrays(found.indices, used))
+        codes = codes if codes.equals(found.indices) else found.indices  # rather than a second copy
+        return Texts(pa.DictionaryArray.from_arrays(codes, used))
 
     @property
     def is_encoded(self) -> bool:

@@ -695,7 +695,11 @@ def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -
         average = np.array([m.average_precision for m in measures], float)
         columns.append(Column("AP", [*map(format_score, average.tolist())], bold=find_best(average)))
     by_key = {(row.measure, row.n): row for row in evaluation.precision}
-    for n in _select_cutoffs(evaluation.precision, everything=everything):
+    shown = cutoffs = sorted({row.n for row in evaluation.precision})
+    if len(cutoffs) > MAX_CUTOFFS and not everything:  # the smallest, the largest, and some between them
+        shown = [cutoffs[round(k * (len(cutoffs) - 1) / (MAX_CUTOFFS - 1))] for k in range(MAX_CUTOFFS)]
+    legend = [f"{len(cutoffs) - len(shown):,} more n: --all, or --json FILE"] if len(shown) < len(cutoffs) else []
+    for n in shown:
         found = [by_key[m.measure, n] for m in measures]
         best = find_best(np.array([row.precision for row in found], float))
         columns.append(Column(f"n = {n:,}", [*map(_format_precision, found)], bold=best))
@@ -705,7 +709,7 @@ def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -
         f"{evaluation.n_candidates:,} candidates, {evaluation.n_true:,} of them true. Ties: {evaluation.ties}. "
         f"{_describe_version(evaluation.seed)}"
     )
-    return DocumentTable.of(title, columns, note=note)
+    return DocumentTable.of(title, columns, legend, note)
 
 
 def _format_precision(row: Precision) -> str:
@@ -713,14 +717,6 @@ def _format_precision(row: Precision) -> str:
     if row.precision is None:
         return "none judged"
     return f"{100 * row.precision:.1f} ({math.floor(100 * row.low + 1e-9)}-{math.ceil(100 * row.high - 1e-9)})"
-
-
-def _select_cutoffs(rows: Sequence[Precision], *, everything: bool) -> list[int]:
-    """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
-    cutoffs = sorted({row.n for row in rows})
-    if everything or len(cutoffs) <= MAX_CUTOFFS:
-        return cutoffs
-    return [cutoffs[round(k * (len(cutoffs) - 1) / (MAX_CUTOFFS - 1))] for k in range(MAX_CUTOFFS)]
 
 
 def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool) -> Iterator[Block]:
@@ -827,8 +823,10 @@ def load_results(path: str | Path) -> AnyResults:
         case "rankings":
             evaluation = _load_analysis(path, "rankings", Evaluation, document)
             rows = {(row.measure, row.n) for row in evaluation.precision}
-            if rows != {*product((m.measure for m in evaluation.measures), {n for _, n in rows})}:
-                raise InputError("lacks the precision of a measure at some n", file=path, remedy="compute it again")
+            complete = {*product((m.measure for m in evaluation.measures), {n for _, n in rows})}
+            if rows != complete or evaluation.n_judged < max(evaluation.n_true, 1):
+                problem = "lacks the precision of a measure at some n, or has fewer judged candidates than true ones"
+                raise InputError(problem, file=path, remedy="compute it again")
             return evaluation
         case "independence":
             return _load_analysis(path, "independence", Independences, document | {"found": document.get("results")})

@@ -190,14 +190,13 @@ def describe_check(check: Check) -> str:
 
 
 def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> list[Note]:
-    """Return the notes on all results that are warnings, or all notes if details are requested."""
-    notes = (note for note in results.notes if note.kind != "scope")  # which comes before the answer
-    return [note for note in notes if verbose or _is_warning(note)]
+    """Return the notes on all results that are warnings, or all notes if details are requested.
 
-
-def _is_warning(note: Note) -> bool:
-    """Return whether a note may change what a reader concludes; few units do if they cannot reach the level."""
-    return bool(note.numbers["n_unreachable"]) if note.kind == "few-units" else note.kind not in EXPLANATORY_KINDS
+    Few units matter if p cannot reach the level, or if a difference is not significant, perhaps for want of power.
+    """
+    notes = [note for note in results.notes if note.kind != "scope"]  # which comes before the answer
+    hidden = EXPLANATORY_KINDS if (results.table.outcome != 1).any() else EXPLANATORY_KINDS | {"few-units"}
+    return [note for note in notes if verbose or note.kind not in hidden or note.numbers.get("n_unreachable")]
 
 
 def iter_other_warnings(results: ComparisonResults, *, verbose: bool = False) -> Iterator[str]:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -459,16 +458,26 @@ def _turn_statistic(test: NamedValues) -> float | None:
 
 
 def _describe_margins(results: ComparisonResults) -> Iterator[str]:
-    """Yield sentences on what the tests of a margin show of the first comparisons; none if no margin was chosen.
+    """Yield sentences on what the tests of a margin show of the first pairs; none if no margin was chosen.
 
     Examples
     --------
-    "Margin 0.01 on f1: A against B is not worse."
+    "Margin 0.01 on f1: A against B is equivalent in news, not worse in speech, web."
     """
-    tested = iter_results(results.table) if results.table.has("margin") else ()
-    for r in turn_to_better(islice((r for r in tested if r.margin is not None), MAX_NAMED)):
-        place = " of ".join(filter(None, (r.metric, r.test_set, r.subset and r.subset["value"])))
-        yield f"Margin {r.margin.margin:g} on {place}: {r.a} against {r.b} is {describe_shown_margin(r)}."
+    table, noun = results.table, _Groups(results.table).noun
+    pairs = table.number_rows("a", "b", "metric") if table.has("margin") else np.zeros(0)
+    rows = (np.flatnonzero(pairs == pair) for pair in range(MAX_NAMED))
+    tested = [own for k in rows if (own := [r for r in iter_results(table.take(k)) if r.margin is not None])]
+    for first, own in zip(turn_to_better(own[0] for own in tested), tested, strict=True):
+        places: dict[str, list[str]] = {}
+        for r in own if own[0].a == first.a else map(turn, own):
+            place = " of ".join(filter(None, (r.test_set, r.subset and r.subset["value"])))
+            places.setdefault(describe_shown_margin(r), []).append(place)
+        claims = ""
+        for claim, names in places.items():
+            where = f" in all {len(own):,} {noun}" if len(names) == len(own) > 1 else f" in {format_list(names)}"
+            claims += f"{'; ' * (claims != '')}{claim}{where * any(names)}"
+        yield f"Margin {first.margin.margin:g} on {first.metric}: {first.a} against {first.b} is {claims}."
 
 
 def describe_shown_margin(r: Result) -> str:

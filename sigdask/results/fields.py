@@ -9,6 +9,7 @@ import gc
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -215,31 +216,35 @@ def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[di
     keys = {group: table.list_keys(group) for group in KEYED}
     if table.has("equal_scores"):
         keys["checks"].append(EQUAL_SCORES)
-    given, n = _list_values(table, notes) | dict(_iter_entries(table, keys)), len(table)
+    given = _list_values(table, notes) | dict(_iter_entries(table, keys))
+    return _list_members(table, given, keys, "", load_schema()["$defs"]["result"])
 
-    def collect(path: str, schema: Schema) -> list[Any]:
-        if path in given:
-            return given[path]
-        schema, kind, is_nullable = resolve(schema)
-        rows: list[Any]
-        if path in keys:
-            entries = [collect(f"{path}.{key}", schema["items"]) for key in keys[path]]
-            rows = [[entry for entry in row if entry is not None] for row in zip(*entries, strict=True)]
-            return rows or [[] for _ in range(n)]
-        if kind == "array":
-            rows = list(zip(*(collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])), strict=True))
-            return [None if row[0] is None or np.isnan(row[0]) else row for row in rows] if is_nullable else rows
-        if kind != "object":
-            rows = table[path].tolist()
-            return [value or None for value in rows] if is_nullable and kind != "number" else rows
-        if is_nullable and not table.has(path):
-            return [None] * n
-        columns = [collect(join_path(path, name), inner) for name, inner in schema["properties"].items()]
-        rows = [dict(zip(schema["properties"], row, strict=True)) for row in zip(*columns, strict=True)]
-        mark = schema.get("mark")  # the member that has a value in the rows that have the object
-        return [row if _has_value(row[mark]) else None for row in rows] if mark else rows
 
-    return collect("", load_schema()["$defs"]["result"])
+def _list_members(
+    table: Table, given: Mapping[str, list[Any]], keys: Mapping[str, Sequence[str]], path: str, schema: Schema
+) -> list[Any]:
+    """Return the value at a path in the record of each row: from `given`, or from the table's columns."""
+    if path in given:
+        return given[path]
+    schema, kind, is_nullable = resolve(schema)
+    collect = partial(_list_members, table, given, keys)
+    rows: list[Any]
+    if path in keys:
+        entries = [collect(f"{path}.{key}", schema["items"]) for key in keys[path]]
+        rows = [[entry for entry in row if entry is not None] for row in zip(*entries, strict=True)]
+        return rows or [[] for _ in range(len(table))]
+    if kind == "array":
+        rows = list(zip(*(collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])), strict=True))
+        return [None if row[0] is None or np.isnan(row[0]) else row for row in rows] if is_nullable else rows
+    if kind != "object":
+        rows = table[path].tolist()
+        return [value or None for value in rows] if is_nullable and kind != "number" else rows
+    if is_nullable and not table.has(path):
+        return [None] * len(table)
+    columns = [collect(join_path(path, name), inner) for name, inner in schema["properties"].items()]
+    rows = [dict(zip(schema["properties"], row, strict=True)) for row in zip(*columns, strict=True)]
+    mark = schema.get("mark")  # the member that has a value in the rows that have the object
+    return [row if _has_value(row[mark]) else None for row in rows] if mark else rows
 
 
 def _has_value(value: Any) -> bool:

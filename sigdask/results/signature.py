@@ -12,15 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from sigdask.counts.fields import Integers
+from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import OPTIONS
-from sigdask.randomization.panels.digests import format_hash, hash_content
+from sigdask.randomization.panels.digests import format_hash, hash_parts
 from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import encode
 from sigdask.results.record import NamedValues
@@ -143,18 +145,16 @@ def format_signatures(table: Table) -> list[str | None]:
         return [text or None for text in table.test_signature.tolist()]
     if not table.has("origins"):
         return [None] * len(table)
-    unversioned = zip(_iter_unversioned(table), table["origins.version"].tolist(), strict=True)
-    return [f"{text}|v:{version}" if text else None for text, version in unversioned]
+    data = (table[f"origins.{name}"].tolist() for name in (*DATA, "version"))
+    rows = zip(_iter_settings(table), *data, strict=True)
+    return [f"{settings}{units}.{a}.{b}|v:{version}" if units else None for settings, units, a, b, version in rows]
 
 
-def _iter_unversioned(table: Table) -> Iterator[str]:
-    """Yield the signature of each row without the version; empty for rows without digests."""
+def _iter_settings(table: Table) -> Iterator[str]:
+    """Yield what stands before the digests of the data in the signature of each row."""
     names = (table[path].tolist() for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY)))
     numbers = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
-    settings = map(_format_settings, *names, *(column.tolist() for column in numbers))
-    data = (table[f"origins.{name}"].tolist() for name in ("units", "data_a", "data_b"))
-    for tested, units, a, b in zip(settings, *data, strict=True):
-        yield f"{tested}|data:{units}.{a}.{b}" if units else ""
+    return map(_format_settings, *names, *(column.tolist() for column in numbers))
 
 
 def format_shared(table: Table) -> str | None:
@@ -173,15 +173,17 @@ TESTED = ("test_set", "subset.column", "subset.value", "unit", "metric", "altern
 
 FAMILY = ("code", "adjust", "members", "family")
 
+DATA = ("units", "data_a", "data_b")
+
 
 @lru_cache(maxsize=4096)
 def _format_settings(*settings: Any) -> str:
-    """Return what stands before the data in a signature."""
+    """Return what stands before the digests of the data in a signature."""
     test_set, column, value, unit, metric, alternative, method_and_limit, scorer, code, *rest = settings
     adjust, members, family, seed, n_trials, is_exact, is_enumerated = rest
     method, _, limit = method_and_limit.partition(":")
     options = (*split_scorer_signature(scorer), *([("code", code)] if code else []))
-    return _format_pairs([
+    text = _format_pairs([
         ("test", "ar"), ("metric", metric), *((f"{OPTION_PREFIX}{key}", option) for key, option in options),
         ("alt", alternative), ("method", method), ("limit", float(limit) if limit else None),
         ("p", EXACT if is_exact else TRIALS if n_trials else LIMITS),
@@ -189,6 +191,7 @@ def _format_settings(*settings: Any) -> str:
         ("set", test_set), ("by", column or None), ("value", value if column else None), ("unit", unit),
         ("adj", adjust or None), ("m", members or None), ("family", family or None),
     ])  # fmt: skip
+    return f"{text}|data:"
 
 
 def split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
@@ -218,11 +221,21 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     """
     if not table.has("origins"):
         return table
-    signatures = [text for part in table.split(CHUNK_ROWS) for text in _iter_unversioned(part)]
+    settings = encode(text for part in table.split(CHUNK_ROWS) for text in _iter_settings(part))
+    signed = settings, *(table[f"origins.{name}"] for name in DATA)
     codes, texts = np.zeros(len(table), np.int32), [("", "", "")]
     for adjust, counts, rows in families:
         codes[rows] = len(texts)
-        members = sorted(map(signatures.__getitem__, rows.tolist()))
-        texts.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, *members)))))
+        order = rows[np.lexsort([column.ranks[rows] for column in reversed(signed)])]
+        parts = chain([adjust], counts, _iter_signed(signed, order))
+        digest = format_hash(hash_parts(parts, 1 + len(counts) + len(rows)))
+        texts.append((adjust, str(len(rows)), digest))
     columns = (encode(values, codes) for values in zip(*texts, strict=True))
     return table.replace(**dict(zip(("origins.adjust", "origins.members", "origins.family"), columns, strict=True)))
+
+
+def _iter_signed(signed: Sequence[Texts], rows: Integers) -> Iterator[str]:
+    """Yield the signatures of some rows without the version, of which few thousand are in memory at a time."""
+    for start in range(0, len(rows), CHUNK_ROWS):
+        columns = (column[rows[start : start + CHUNK_ROWS]].tolist() for column in signed)
+        yield from (f"{settings}{units}.{a}.{b}" for settings, units, a, b in zip(*columns, strict=True))

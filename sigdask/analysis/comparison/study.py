@@ -406,7 +406,7 @@ def _compute_equal_scores(families: Families, tallies: Tallies, failed: Failed |
 def _join_by_row(columns: Sequence[Columns], families: Families) -> Columns:
     """Return the columns of all families in the order of the table's rows."""
     rows = np.concatenate([family_rows for _, family_rows in families])
-    return take_rows(join_columns(columns), np.argsort(rows, kind="stable"))
+    return columns[0] if len(columns) == 1 else take_rows(join_columns(columns), np.argsort(rows, kind="stable"))
 
 
 def _select_adjusted(table: Table, families: Families) -> Families:

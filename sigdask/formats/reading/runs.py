@@ -6,9 +6,9 @@ item are runs if a column names them, else samples. Each run or sample is read b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +238,7 @@ def _read_samples(read: ReadFiles, files: Sequence[Source], options: Options, pa
     if not samples:
         return read(files, options)
     first, sizes = next(iter(samples.values())), {path: len(own.tables) for path, own in samples.items()}
+    _check_runs({str(path): own.names for path, own in samples.items() if own.column})
     for path, table in tables.items():
         if sizes.get(path, 1) != len(first.tables):
             n_rows = format_count(sizes.get(path, 1), "row")
@@ -281,6 +282,10 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     is_repeated = np.ones(len(cell), np.bool_)
     is_repeated[first_rows] = False
     if len(items.levels) == 1 or (n_rows != n).any():
+        for name in roles.list_all("run"):
+            runs = np.array([*table.get_column(name)], object)
+            own = {f"{table.path}: {system!r}": {(*runs[systems.equals(system)],)} for system in systems.levels}
+            _check_runs(own)
         average = _suggest_average(roles, options, part)
         raise _build_uneven_error(table, item, int(np.argmax(is_repeated)), average)
     column, runs = _find_runs(table, [name for name in roles.list_all("run") if name != item], systems, cell, item)
@@ -328,6 +333,16 @@ def _find_runs(table: FileTable, names: Sequence[str], systems: Texts, cell: Int
         )
         raise InputError(problem, file=table.path, remedy=remedy + " ".join(spell("ignore", name) for name in names))
     return "", Texts.from_values([""] * len(cell)).encode()
+
+
+def _check_runs(names_by_system: Mapping[str, Collection[tuple[str, ...]]]) -> None:
+    """Raise if a system has only some runs of another, given the names of the runs of each in a tuple."""
+    runs_by_system = {system: {*chain.from_iterable(names)} for system, names in names_by_system.items()}
+    most = max(runs_by_system.values(), key=len, default=set())
+    for system, runs in runs_by_system.items():
+        if runs < most:
+            problem = f"{system} has no run {min(most - runs)!r}, which another system has"
+            raise InputError(problem, remedy="add its rows, leave out this run of all systems, or leave out the system")
 
 
 def _build_uneven_error(table: FileTable, item: str, row: int, average: str) -> InputError:

@@ -148,6 +148,15 @@ def hash_content(value: Any) -> int:
     return int.from_bytes(hasher.digest(), "little")
 
 
+def hash_parts(parts: Iterable[Any], n: int) -> int:
+    """Return the `hash_content` of a tuple whose `n` values come one after the other."""
+    hasher = hashlib.blake2b(f"<tuple>{n}:".encode(), digest_size=8)
+    for part in parts:
+        _add_value(hasher, part)
+    hasher.update(b">")
+    return int.from_bytes(hasher.digest(), "little")
+
+
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
 """Types whose values are hashed as text. Any search for another way would take longer than hashing."""
 
