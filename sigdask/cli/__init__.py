@@ -24,10 +24,9 @@ GARBAGE_THRESHOLD = 500_000
 the imported libraries create many objects, all of which stay; with this number 0.6 %, in the same memory.
 """
 
-M_MMAP_THRESHOLD, LARGE_ARRAY = -3, 1 << 20
-"""The parameter of `mallopt`, and the bytes from which on memory goes back to the system as soon as it is free.
-
-The C library would raise this limit to 32 MiB, and half a million comparisons would leave holes of 170 MiB.
+MALLOC_OPTIONS = {-3: 1 << 20, -8: 1}
+"""Options of `mallopt`: arrays of 1 MiB go back to the system when they are free (M_MMAP_THRESHOLD), and threads share
+one arena (M_ARENA_MAX). Else the C library keeps holes of 180 MiB after half a million comparisons.
 """
 
 
@@ -35,7 +34,8 @@ def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
     gc.set_threshold(GARBAGE_THRESHOLD)
     with suppress(AttributeError):  # only glibc has it
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_ARRAY)
+        for option in MALLOC_OPTIONS.items():
+            ctypes.CDLL(None).mallopt(*option)
     log_to_stderr()
     status = _run_command()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now

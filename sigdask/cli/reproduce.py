@@ -69,9 +69,9 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
 
 
 def _compare(execution: Mapping[str, Any], counts: Counts, **options: Any) -> Results:
-    return compare_with_options(
-        [counts], cast("SelectionOptions", {**execution, **select_options(SelectionOptions, options)})
-    )
+    """Return the results by recorded options; those of other versions are left out, as all their keys are."""
+    known = {name: options[name] for name in SelectionOptions.__annotations__.keys() & options.keys()}
+    return compare_with_options([counts], cast("SelectionOptions", {**execution, **known}))
 
 
 def _read_recorded(what: str, name: str | None) -> RecordedResults:

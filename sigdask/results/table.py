@@ -6,6 +6,7 @@ Checks and notes are numbers and codes. They become sentences when a row is show
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -118,13 +119,13 @@ class Table:
         kind = get_type(path)
         if not kind:
             raise KeyError(path)
-        if kind == "string" and path in self.paths:
-            return Texts.from_arrow(self.data[path]).encode()
-        if kind == "string":
+        if path not in self.paths and kind == "string":
             return Texts(pa.DictionaryArray.from_arrays(_wrap(np.zeros(len(self), np.int32)), NO_TEXT[: len(self)]))
         if path not in self.paths:
             return np.broadcast_to(EMPTY_VALUES[kind], len(self))
-        return _unwrap(self.data[path].combine_chunks(), EMPTY_VALUES[kind])
+        chunks = self.data[path]
+        array = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which copies
+        return Texts.from_arrow(array).encode() if kind == "string" else _unwrap(array, EMPTY_VALUES[kind])
 
     def find_pair(self, a: str, b: str) -> list[int]:
         """Return the rows that compare two systems, in either order."""
@@ -157,7 +158,7 @@ class Table:
         data = pa.concat_tables([table.data for table in tables], promote_options="default")
         return Table(data.unify_dictionaries().combine_chunks(), first.alpha, first.grouping)
 
-    @property
+    @cached_property
     def is_exact(self) -> Bools:
         """Whether each row's p is exact."""
         return self["method"].equals("exact")  # type: ignore[no-any-return]
@@ -167,13 +168,13 @@ class Table:
         """Whether all arrangements were counted for each row, so that its p has no Monte Carlo error."""
         return np.asarray(self.is_exact & (self.n_trials > 0) & (self["p_interval.0"] == self["p_interval.1"]))
 
-    @property
+    @cached_property
     def is_open(self) -> Bools:
         """Whether each row is undecided: its interval of p contains alpha, and more trials could change the verdict."""
         low, high = self["p_interval.0"], self["p_interval.1"]
         return np.asarray((low <= self.alpha) & (self.alpha < high) & ~self.is_exact)
 
-    @property
+    @cached_property
     def decision(self) -> NDArray[np.int8]:
         """Significance of each row at alpha, as in `Result.decision`: 1, 0, or -1 if undecided."""
         single = np.where(self.is_open, -1, self.p_value <= self.alpha)

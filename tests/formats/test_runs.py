@@ -108,3 +108,10 @@ def test_rows_that_a_column_of_runs_does_not_tell_apart_are_refused_with_ways_th
     counts = sigdask.read(path, columns={"item": "question_id+prompt_no"})
     assert (counts.runs.column, counts.of_one.n_items) == ("seed", 8)
     assert [*counts.of_one.groups] == ["question_id", "prompt_no"]  # dependence within each is checked
+
+
+def test_an_error_names_the_system_and_the_run_that_it_lacks(tmp_path):
+    rows = [f"{k},{run},{system},{k}" for system in "ab" for run in "123" for k in range(4) if system + run != "b2"]
+    (tmp_path / "scores.csv").write_text("\n".join(["id,run,system,score", *rows]))
+    with pytest.raises(InputError, match=r"'b' has no run '2'.* leave out this run"):
+        read(tmp_path / "scores.csv")

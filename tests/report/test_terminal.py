@@ -132,7 +132,11 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_contested_resu
 
 def test_notes_that_warn_are_selected():
     few = ["few-units"]
-    for a, kinds in (([0, 1, 2], few), ([*range(9)], few), ([3] * 9, [])):  # only the last pair differs significantly
+    for a, kinds in (
+        ([0, 1, 2], few),
+        ([*range(9)], few),
+        ([3, 4, 5] * 3, []),
+    ):  # only the last pair differs significantly
         few_units = compare_all({"a": a, "b": [2] * len(a)}, interval="none")
         assert [note.kind for note in few_units.notes] == ["few-units"]
         assert [note.kind for note in select_warnings(few_units)] == kinds
@@ -148,3 +152,14 @@ def test_a_row_that_is_turned_to_the_better_system_claims_the_same():
     assert claims[0] == claims[1]
     assert "margin 0.01: a not worse" in claims[0][1]
     assert "not worse" in claims[0][0]
+
+
+def test_a_margin_is_told_of_all_subsets():
+    n = 200
+    scores = {"a": np.tile([0.5, 0.6], n), "b": np.tile([0.6, 0.5], n)}
+    groups = {"domain": ["news"] * n + ["web"] * n}
+    results = compare_all(scores, groups=groups, by="domain", margin=0.1, pairs=[("a", "b")])
+    assert "Margin 0.1 on mean: a against b is equivalent in all 2 subsets." in render(results)
+    scores["b"][n:] += 0.5
+    results = compare_all(scores, groups=groups, by="domain", margin=0.1, pairs=[("a", "b")])
+    assert "equivalent in news; not better in web." in render(results)

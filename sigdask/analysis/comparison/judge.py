@@ -74,16 +74,18 @@ def build_table(
     low = np.where(is_only_exact, np.where(exact_values.is_p, p, exact_values.low), low)
     high = np.where(is_only_exact, p, high)
     second = read_counts(joined, "second run", tallies, TAILS.index(spec.alternative)) * (~exact & (n_trials > 0))
-    has_second, most = second[0] > 0, np.maximum([n_trials, second[0]], 1)
-    agreement = np.where(has_second, bounds.compute_agreement_p(n_extreme, second[1], *most), np.nan)
+    has_second, least = second[0] > 0, np.maximum(second[0], 1)
+    agreement = bounds.compute_agreement_p(n_extreme, second[1], np.maximum(n_trials, 1), least)
+    agreement[~has_second] = np.nan
     signs, observed_columns = _observe(joined, failed)
     level = bounds.ALARM / np.maximum(n_sampled, 1)
     is_checked = has_second & ~exact_values.is_p
-    second_p = np.where(is_checked, bounds.compute_bound(second[1], np.maximum(second[0], 1)), np.nan)
+    second_p = np.where(is_checked, bounds.compute_bound(second[1], least), np.nan)
     why = np.select([is_checked, has_second, exact], [APPLIES, IS_EXACT, IS_COMPLETE], IS_NOT_REQUESTED)
     sign_check = _check_sign_test(joined, signs, n_trials, n_extreme, exact, level)
     exact_check = _check_exact_value(exact_values, n_trials, n_extreme, exact, sign_check, level)
-    is_same = exact_values.is_p & np.isclose(sign_check["p_value"], exact_check["p_value"], rtol=1e-9, atol=0)
+    apart = np.abs(sign_check["p_value"] - exact_check["p_value"])  # NaN if there is no such check
+    is_same = exact_values.is_p & (apart <= 1e-9 * exact_check["p_value"])
     checks = {
         "second run": _build_check(is_checked, agreement >= level, second_p, np.full(n, np.nan), why),
         "sign test": {
@@ -216,13 +218,13 @@ def judge_counts(joined: JoinedComparisons, tallies: Tallies, alternative: Alter
 def _observe(joined: JoinedComparisons, failed: Failed | None) -> tuple[Integers, dict[str, Any]]:
     """Return the signs of comparisons, shape (n, 2), and columns of scores; each panel computes its scores once."""
     n, start = len(joined), 0
-    scores, undefined = np.full((2, n, 2), np.nan)
+    scores, undefined = (np.full((2, n), np.nan) for _ in "ab")
     ties, step, signs = np.zeros(n), np.zeros(n), np.full((n, 2), -1, np.int64)
     for comparisons in joined.sets:
         for group in group_rows(number_rows(comparisons.panel)):
             panel, column = comparisons.get_panel(group[0]), comparisons.column[group]
             rows, cells = start + group, (comparisons.row[group], column)
-            signs[rows], undefined[rows] = panel.sign_counts[cells], panel.zero_division_scores[cells]
+            signs[rows], undefined[:, rows] = panel.sign_counts[cells], panel.zero_division_scores[cells].T
             step[rows] = np.array([panel.get_score_step(m) for m in range(panel.shape[1])])[column]
             try:
                 pair_scores = panel.pair_scores
@@ -231,12 +233,12 @@ def _observe(joined: JoinedComparisons, failed: Failed | None) -> tuple[Integers
                     raise
                 failed(comparisons.get_metric(group[0]).name, str(error))
                 continue
-            scores[rows], ties[rows] = pair_scores[cells], panel.tie_widths[cells]
+            scores[:, rows], ties[rows] = pair_scores[cells].T, panel.tie_widths[cells]
         start += len(comparisons)
-    difference = scores[:, 0] - scores[:, 1]
+    difference = scores[0] - scores[1]
     difference = np.where(np.abs(difference) <= ties, 0.0, difference)  # ties are within rounding, as after swaps
-    columns = {"score_a": scores[:, 0], "score_b": scores[:, 1], "difference": difference, "step": step}
-    return signs, columns | {"undefined_a": undefined[:, 0], "undefined_b": undefined[:, 1]}
+    columns = {"score_a": scores[0], "score_b": scores[1], "difference": difference, "step": step}
+    return signs, columns | {"undefined_a": undefined[0], "undefined_b": undefined[1]}
 
 
 def compute_run_scores(comparisons: Comparisons, metrics: Sequence[KnownMetric]) -> Floats | None:

@@ -283,8 +283,8 @@ def split_samples(table: FileTable, options: Options, part: FileKind | None = No
     is_repeated[first_rows] = False
     if len(items.levels) == 1 or (n_rows != n).any():
         for name in roles.list_all("run"):
-            runs = np.array([*table.get_column(name)], object)
-            own = {f"{table.path}: {system!r}": {(*runs[systems.equals(system)],)} for system in systems.levels}
+            named = np.array([*table.get_column(name)], object)
+            own = {f"{table.path}: {system!r}": {(*named[systems.equals(system)],)} for system in systems.levels}
             _check_runs(own)
         average = _suggest_average(roles, options, part)
         raise _build_uneven_error(table, item, int(np.argmax(is_repeated)), average)
