@@ -162,6 +162,8 @@ class DamagedError(SigdaskError):
     ----------
     fault : str
         Description of the damage, or the database's message.
+    aside : str
+        New name of the file, if it was renamed.
     """
 
     def __init__(self, fault: str, where: str = "", aside: str = "") -> None:
@@ -172,7 +174,7 @@ class DamagedError(SigdaskError):
             "another with --store"
         )
         super().__init__(f"store {where}: damaged: {fault}. {remedy}")
-        self.fault, self.where = fault, where
+        self.fault, self.where, self.aside = fault, where, aside
 
     def with_store(self, store: str) -> DamagedError:
         """Return the same error with the name of a store, unless it names one already."""

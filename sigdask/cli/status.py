@@ -31,7 +31,7 @@ def command(where: str, store: str | None, name: str | None, in_json: bool, foll
     """Show the progress of a plan, during a run or after it."""
     location, plan = find_store_and_plan(where, store, name)
     while True:
-        run = store_status.read_status(location, plan)
+        run = store_status.list_runs(location, plan, 1)[0]
         if follow and not in_json:
             click.clear()
         if in_json:

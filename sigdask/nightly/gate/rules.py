@@ -194,6 +194,8 @@ class RuleVerdict:
         Number of comparisons that the run before judged, and that this run lacks.
     n_doubtful : int
         Number of comparisons that pass with a p which may be too small.
+    n_contested : int
+        Number of comparisons in which only one of two tests shows a loss.
     """
 
     rule: Rule
@@ -207,17 +209,12 @@ class RuleVerdict:
     n_blind: int = 0
     n_gone: int = 0
     n_doubtful: int = 0
+    n_contested: int = 0
 
     @property
     def failures(self) -> tuple[RuleFinding, ...]:
         """The comparisons that fail."""
         return tuple(finding for finding in self.findings if not finding.passed)
-
-    @property
-    def n_contested(self) -> int:
-        """Number of comparisons in which only one of two tests shows a loss."""
-        return sum(finding.is_contested for finding in self.findings)
-
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:

@@ -153,6 +153,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], eviden
         alarms_per_year=evidence.runs_per_year * level,
         notes=tuple(_list_notes(rule, evidence, level, findings)),
         n_blind=_count_blind(findings),
+        n_contested=sum(f.is_contested for f in findings),
     )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sigdask.nightly.gate.rules import GateVerdict, NotWorse, RuleVerdict
-from sigdask.nightly.store.runs import Finding, RuleRecord
+from sigdask.nightly.store.runs import RuleRecord
 from sigdask.statistics.rounding import format_lower_limit, format_upper_limit
-from sigdask.text import format_count, format_list, make_printable
+from sigdask.text import format_count, format_list, make_printable, to_plain
 
 MAX_PASSED = 5
 """Maximum number of comparisons that are listed of a rule that passed."""
@@ -90,22 +90,18 @@ def _format_title(name: str, level: float) -> str:
 
 def build_record(verdict: GateVerdict) -> dict[str, Any]:
     """Return the verdict as JSON values for the run's record, each rule with its first comparisons."""
-    return {"passed": verdict.passed, "rules": [_build_rule_record(rule) for rule in verdict.rules]}
+    rules = [_build_rule_record(rule) for rule in verdict.rules]
+    return {"passed": verdict.passed, "rules": to_plain(rules, exact=True)}
 
 
-def _build_rule_record(rule: RuleVerdict) -> dict[str, Any]:
-    passed = [f for f in rule.findings if f.passed]
-    return {
-        **{f.name: getattr(rule, f.name) for f in fields(RuleRecord) if hasattr(rule, f.name)},
-        "alarms": format_alarms(rule),
-        "n_failed": len(rule.failures),
-        "n_passed": len(passed),
-        "findings": [
-            {f.name: getattr(finding, f.name) for f in fields(Finding)}
-            for finding in (*rule.failures, *passed)[:MAX_KEPT]
-        ],
-        "further_failures": [finding.key for finding in rule.failures[MAX_KEPT:]],
-    }
+def _build_rule_record(rule: RuleVerdict) -> RuleRecord:
+    return RuleRecord(
+        **{f.name: getattr(rule, f.name) for f in fields(rule)} | {"findings": rule.findings[:MAX_KEPT]},
+        alarms=format_alarms(rule),
+        n_failed=len(rule.failures),
+        n_passed=len(rule.findings) - len(rule.failures),
+        further_failures=tuple(finding.key for finding in rule.failures[MAX_KEPT:]),
+    )
 
 
 def format_levels(verdict: Mapping[str, Any]) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from sigdask.analysis.comparison.pairs import look_up_numbers
 from sigdask.analysis.comparison.study import judge_studies
 from sigdask.analysis.details import ComparisonDetails, iter_units
 from sigdask.counts.fields import Integers
-from sigdask.errors import InputError, SigdaskError, UnfinishedError
+from sigdask.errors import DamagedError, InputError, SigdaskError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import ClusterExtraction, Progress
@@ -34,6 +36,7 @@ from sigdask.nightly.run.work import (
     build_provenance,
     digest_inputs,
     find_kept_sets,
+    hash_inputs,
     open_details,
     read_batches,
 )
@@ -182,30 +185,60 @@ def run_plan(
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)
-    n_workers = workers or plan.comparison["workers"]
+    run = partial(
+        _run_once, plan, store or plan.store, target, workers or plan.comparison["workers"], deadline, progress, note,
+        reread=reread,
+    )  # fmt: skip
+    try:
+        return run()
+    except DamagedError as error:
+        if not error.aside:
+            raise
+        note(str(error))
+        return run()
+
+
+def _run_once(
+    plan: Plan,
+    location: str,
+    cluster: ClusterLike,
+    workers: int | None,
+    deadline: float | None,
+    progress: Progress | None,
+    note: MessageCallback,
+    *,
+    reread: bool,
+) -> Outcome:
+    """Run a plan with a store, unless that is damaged."""
     stop = StopSignal(deadline)
-    with stop.catch_signals(), open_store(store or plan.store, plan.name, lambda: not stop.is_due()) as opened_store:
-        for text in opened_store.notes:
-            note(text)
+    opened = open_store(
+        location, plan.name, str(plan.path), details=build_provenance(plan), patient=lambda: not stop.is_due()
+    )
+    with stop.catch_signals(), opened as store:
+        tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
+        source = StatisticsSource(get_user_cache(), ClusterExtraction(cluster, workers), tell)
         try:
             with stop.interruptible():
-                tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
-                source = StatisticsSource(get_user_cache(), ClusterExtraction(target, n_workers), tell)
-                driver = _PlanRunner(plan, opened_store, stop, source, target, n_workers, progress, reread=reread)
-        except StopRequest:
-            return Outcome(0, opened_store.where, stop.reason)
-        outcome = driver.run(note)
+                driver = _PlanRunner(plan, store, stop, source, cluster, workers, progress, reread=reread)
+            outcome = driver.run(note)
+        except StopRequest:  # before anything was counted
+            store.update_run(state="stopped", message=stop.reason, ended=time.time())
+            return Outcome(store.run.number, store.where, stop.reason)
+        except SigdaskError as error:
+            with suppress(SigdaskError):
+                store.update_run(state="failed", message=str(error), ended=time.time())
+            raise
         if driver.table is None:
             return outcome
         stop = StopSignal(deadline)  # counting left some time before the deadline
         with stop.catch_signals():
             outcome = driver.judge_gate(outcome, driver.table, stop)
-        return write_reports(plan, opened_store, outcome, driver.batches)
+        return write_reports(plan, store, outcome, driver.batches)
 
 
 def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[Batch]) -> Outcome:
     """Write the plan's reports of a run; the batches have the data for pages and units."""
-    report = status.build_report(store, plan.name, outcome.number)
+    report = status.build_report(store.location, plan.name, outcome.number)
     files = plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
     opened_details: tuple[ComparisonDetails, ...] = ()
     if files.has_page and not outcome.stopped:
@@ -223,7 +256,7 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
     return replace(
         outcome,
         results=report.results,
-        report=replace(report, store=store.location),
+        report=report,
         unwritten=tuple(problems),
         page=page if (page := files.files.get("html")) is not None and page.exists() else None,
         site=site,
@@ -251,6 +284,7 @@ class _PlanRunner:
         self.kept = find_kept_sets(plan, store, {} if reread else self.states)
         wanted = [test_set for test_set in plan.test_sets if test_set.name not in self.kept.inputs]
         self.batches, self.extracted = read_batches(plan, wanted, source)
+        self.inputs = hash_inputs(plan, self.batches, self.kept.inputs)
         self.table: Table | None = None  # all results, once they are judged
         self.ledger = Ledger(store, [job for batch in self.batches for job in batch.jobs])
 
@@ -260,26 +294,15 @@ class _PlanRunner:
         return len(self.kept.table) + sum(map(len, self.batches))
 
     def run(self, note: MessageCallback) -> Outcome:
-        read_paths = {name: files for batch in self.batches for name, files in batch.files}
-        details = build_provenance(self.plan, read_paths, self.kept.inputs)
-        if self.extracted:
-            details["extracted"] = self.extracted
         n_kept, n_wanted = self.ledger.sum_trials()
-        number = self.store.begin_run(
-            str(self.plan.path), details, comparisons=self.n_results, kept=n_kept, wanted=n_wanted
-        )
+        self.store.update_run(comparisons=self.n_results, kept=n_kept, wanted=n_wanted)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
         counting = CountRunner(self.ledger, self.stop, note, progress=self.show_progress)
         try:
-            try:
-                counting.count(self.cluster, self.workers)
-            except StopRequest:
-                note(f"stopping: {self.stop.reason}; all counts so far are stored")
-            return self._finish(number, details, counting)
-        except SigdaskError as error:
-            with suppress(SigdaskError):
-                self.store.end_run("failed", str(error), details)
-            raise
+            counting.count(self.cluster, self.workers)
+        except StopRequest:
+            note(f"stopping: {self.stop.reason}; all counts so far are stored")
+        return self._finish(counting)
 
     def judge_gate(self, outcome: Outcome, table: Table, stop: StopSignal) -> Outcome:
         """Return the outcome with the verdict of the plan's gate, or with the reason why it was not judged."""
@@ -300,7 +323,7 @@ class _PlanRunner:
         counts = {name: set_counts for batch in self.batches for name, set_counts in batch.counts.items()}
         try:
             verdict, untold = judge_night(
-                self.plan, self.store, outcome.number, table, counts, count=count, interruptible=stop.interruptible
+                self.plan, self.store, table, counts, count=count, interruptible=stop.interruptible
             )
         except StopRequest:
             reason = f"stopped by {stop.reason} before the gate was judged; run it again: all results are stored"
@@ -309,7 +332,7 @@ class _PlanRunner:
             return replace(outcome, unjudged=error)
         return replace(outcome, gate=verdict, untold=tuple(untold))
 
-    def _finish(self, number: int, details: dict[str, Any], counting: CountRunner) -> Outcome:
+    def _finish(self, counting: CountRunner) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         is_judged = self.n_results <= MAX_REPORTED or not signalled
@@ -330,22 +353,28 @@ class _PlanRunner:
             second_looks = dict(Counter(names[row] for row in np.flatnonzero(table.seen_with).tolist()))
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
-        details = {
-            **details,
-            "second_looks": second_looks,
-            "frames": {t.name: frames[t.name] for t in self.plan.test_sets if t.name in frames},
-            "changed": n_changed,
-            "states": {t.name: self.states[t.name] for t in self.plan.test_sets if self._is_known(t, details)},
-        }
-        self.store.end_run(state, stopped or "; ".join(counting.problems), details)
+        self.store.update_run(
+            state=state,
+            message=stopped or "; ".join(counting.problems),
+            ended=time.time(),
+            details={
+                **self.store.run.details,
+                "inputs": self.inputs,
+                "extracted": self.extracted,
+                "second_looks": second_looks,
+                "frames": {t.name: frames[t.name] for t in self.plan.test_sets if t.name in frames},
+                "changed": n_changed,
+                "states": {t.name: self.states[t.name] for t in self.plan.test_sets if self._is_known(t)},
+            },
+        )
         return Outcome(
-            number, self.store.where, stopped, counting.n_counted, n_changed,
+            self.store.run.number, self.store.where, stopped, counting.n_counted, n_changed,
             problems=tuple(counting.problems), n_exact=counting.n_exact,
         )  # fmt: skip
 
-    def _is_known(self, test_set: TestSet, details: Mapping[str, Any]) -> bool:
+    def _is_known(self, test_set: TestSet) -> bool:
         """Return whether results depend only on the files of the plan: then a later run need not read these."""
-        files = details["inputs"][test_set.name].keys()
+        files = self.inputs[test_set.name].keys()
         is_whole = test_set.name in self.states and files == {*map(format_path, test_set.list_files())}
         return is_whole and test_set.name not in self.extracted
 

@@ -24,7 +24,7 @@ from sigdask.nightly.report.text import list_keys
 from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
 from sigdask.nightly.store.results import fetch_results
-from sigdask.nightly.store.runs import list_runs
+from sigdask.nightly.store.runs import iter_runs
 from sigdask.report.files import write_parts
 from sigdask.results.table import Table
 from sigdask.text import as_json_line, escape_json, redact
@@ -36,7 +36,6 @@ DAYS_PER_YEAR = 365
 def judge_night(
     plan: Plan,
     store: Store,
-    number: int,
     table: Table,
     counts: Mapping[str, Counts],
     *,
@@ -51,8 +50,6 @@ def judge_night(
         The plan, with a gate.
     store : Store
         Open for the plan's driver.
-    number : int
-        Number of the run.
     table : Table
         Results of all test sets, adjusted as in the plan.
     counts : mapping of str to Counts
@@ -68,9 +65,7 @@ def judge_night(
         The verdict, and failures of files and of the web hook.
     """
     assert plan.gate is not None
-    runs = store.read(list_runs, plan.name)[::-1]
-    this = next(run for run in runs if run.number == number)
-    evidence = collect_history(plan, store, runs, this, table)
+    evidence = collect_history(plan, store, table)
     for test_set in plan.test_sets:
         evidence += Evidence(absent=tuple(iter_missing(test_set, counts[test_set.name])))
         evidence += gather_evidence(
@@ -85,11 +80,11 @@ def judge_night(
             interruptible=interruptible,
         )
     verdict = judge_rules(plan.gate.rules, table, evidence, runs_per_year=plan.gate.runs_per_year)
-    store.amend_run({"verdict": build_record(verdict)})
-    return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
+    store.update_run(details=store.run.details | {"verdict": build_record(verdict)})
+    return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(store.run.started).astimezone()))
 
 
-def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, table: Table) -> Evidence:
+def collect_history(plan: Plan, store: Store, table: Table) -> Evidence:
     """Return the evidence of earlier runs: how many there were, and comparisons that are gone.
 
     Parameters
@@ -97,16 +92,12 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
     plan : Plan
         With a gate.
     store : Store
-        Open for the plan's driver.
-    runs : sequence of PlanRun
-        Runs of the plan, oldest first.
-    this : PlanRun
-        The run that is judged.
+        Open for the plan's driver, after a run.
     table : Table
-        By it.
+        Results of the run.
     """
     assert plan.gate is not None
-    judged_runs = [run for run in runs if run.number < this.number and "verdict" in run.details]
+    judged_runs = store.read(lambda c: [run for run in iter_runs(c, plan.name) if "verdict" in run.details])[::-1]
     if not judged_runs:
         return Evidence(n_runs=1)
     last_judged = judged_runs[-1]
@@ -118,7 +109,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
         last_keys = list_keys(last_table.take(select_rows(rule, last_table, baselines)))
         if lost := [key for key in last_keys if key not in current]:
             dropped[format_rule_name(rule)] = lost
-    return Evidence(dropped=dropped, n_runs=_count_runs([*judged_runs, this]))
+    return Evidence(dropped=dropped, n_runs=_count_runs([*judged_runs, store.run]))
 
 
 def _count_runs(runs: Sequence[PlanRun]) -> int:

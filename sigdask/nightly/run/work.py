@@ -29,7 +29,7 @@ from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.report.text import list_keys
 from sigdask.nightly.store import Store
 from sigdask.nightly.store.results import fetch_results
-from sigdask.nightly.store.runs import list_runs
+from sigdask.nightly.store.runs import find_previous_run
 from sigdask.nightly.store.status import PlanReport
 from sigdask.nightly.test_sets import build_spec, build_study, prepare_set
 from sigdask.randomization.slabs import Job
@@ -190,7 +190,7 @@ def find_kept_sets(plan: Plan, store: Store, states: Mapping[str, str]) -> KeptS
 
     A gate and a table of units need the data of all test sets, so they keep none.
     """
-    run = next(iter(store.read(list_runs, plan.name, 1)), None)
+    run = store.read(find_previous_run, store.run)
     if run is None or run.state != "finished" or plan.gate is not None or "items" in plan.report.files:
         states = {}
     details = {} if run is None else run.details
@@ -212,20 +212,19 @@ def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
         yield counts.name, subset, a, b, metric
 
 
-def build_provenance(
-    plan: Plan, read_paths: Mapping[str, Sequence[Path]], kept_inputs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the versions, settings and inputs of a run.
-
-    `read_paths` are the files that the folders and patterns of each test set's systems matched, `kept_inputs` the
-    digests of the files of test sets that were not read.
-    """
-    inputs = {
-        t.name: kept_inputs.get(t.name) or hash_paths(t.list_files(read_paths.get(t.name, ()))) for t in plan.test_sets
-    }
+def build_provenance(plan: Plan) -> dict[str, Any]:
+    """Return the versions and settings of a run."""
     settings: dict[str, Any] = {name: plan.comparison[name] for name in ("seed", "alpha", "adjust", "second_run")}
     settings["trials"] = {t.name: t.comparison["trials"] for t in plan.test_sets}
-    return {"versions": _get_versions(), "settings": settings, "inputs": inputs}
+    return {"versions": _get_versions(), "settings": settings}
+
+
+def hash_inputs(plan: Plan, batches: Sequence[Batch], kept_inputs: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the digest of each file of each test set; `kept_inputs` are those of test sets that were not read."""
+    read_paths = {name: files for batch in batches for name, files in batch.files}
+    return {
+        t.name: kept_inputs.get(t.name) or hash_paths(t.list_files(read_paths.get(t.name, ()))) for t in plan.test_sets
+    }
 
 
 def open_details(

@@ -16,37 +16,36 @@ import fcntl
 import os
 import sqlite3
 import threading
+import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, SmallInteger, String, Table, Text
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Engine, make_url
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.text import HIDDEN, format_list, redact
 
-VERSION = 12
+VERSION = 13
 """Version of the schema. It changes with every change of the tables or of what they hold."""
 
 TABLES = sa.MetaData()
 
 META = Table("meta", TABLES, Column("name", String(300), primary_key=True), Column("value", Text, nullable=False))
-"""The version of the schema, and who writes (`Store`)."""
+"""The version of the schema."""
 
 RUNS = Table(
     "runs", TABLES,
     Column("id", Integer, primary_key=True), Column("plan", String(255), nullable=False, index=True),
-    Column("record", LargeBinary, nullable=False), Column("progress", LargeBinary, nullable=False),
-    sqlite_autoincrement=True,
+    Column("record", LargeBinary, nullable=False), sqlite_autoincrement=True,
 )  # fmt: skip
-"""Runs, in two JSON values: one that is written when a run begins and ends, and one that changes every second."""
+"""Runs, each a JSON value (`runs`)."""
 
 TALLIES = Table(
     "tallies", TABLES,
@@ -63,11 +62,6 @@ RESULTS = Table(
     Column("rows", LargeBinary, nullable=False),
 )  # fmt: skip
 """What each run changed in the results of its plan (`results`)."""
-
-
-def upsert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an insertion into a table, which `on_conflict_do_update` can extend."""
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def check_tables(connection: Connection, where: str) -> bool:
@@ -279,7 +273,6 @@ def check_files(path: Path) -> None:
     sigdask's own names none (SQLite's file format, "The rollback journal"), and its stores have no write-ahead log,
     beside which SQLite writes even if it only reads.
     """
-    path = Path(os.path.realpath(path))  # SQLite looks for the journal beside the file that a link names
     try:
         if not path.parent.is_dir():
             raise InputError(f"store {path}: its folder does not exist")
@@ -333,18 +326,14 @@ UNREACHABLE = (
     "password in the URL, PGPASSWORD or ~/.pgpass"
 )
 
-SQLITE_REMEDIES: Mapping[int, str] = {
-    sqlite3.SQLITE_FULL: "the disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "it is read-only, or a run that was killed left a write to undo; make the file and its "
-    "folder writable",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; make its folder writable",
-    sqlite3.SQLITE_BUSY: f"another program held its lock for {BUSY_SECONDS} s; let it finish",
-    sqlite3.SQLITE_IOERR: "the file system failed; check the disk",
-    sqlite3.SQLITE_NOMEM: "the memory is used up; free some",
-}
-"""What is wrong and what to do, by SQLite's primary result code. Other errors come only from damaged files."""
-
-POSTGRESQL_REMEDIES: Mapping[str, str] = {
+REMEDIES: Mapping[str, str] = {
+    "SQLITE_FULL": "the disk is full; free some space",
+    "SQLITE_READONLY": "it is read-only, or a run that was killed left a write to undo; make the file and its folder "
+    "writable",
+    "SQLITE_CANTOPEN": "it cannot be opened; make its folder writable",
+    "SQLITE_BUSY": f"another program held its lock for {BUSY_SECONDS} s; let it finish",
+    "SQLITE_IOERR": "the file system failed; check the disk",
+    "SQLITE_NOMEM": "the memory is used up; free some",
     "53": "the server's disk, memory or connections are used up; free some",
     "25006": "it is read-only; give a database that may be written",
     "42501": "this user may not write; grant the rights",
@@ -352,31 +341,30 @@ POSTGRESQL_REMEDIES: Mapping[str, str] = {
     "58": "the server's file system failed; check its disk",
     **dict.fromkeys(("08", "57", "25P"), UNREACHABLE),
 }
-"""The same by the start of PostgreSQL's SQLSTATE."""
+"""What is wrong and what to do, by the start of the name of SQLite's error or of PostgreSQL's SQLSTATE."""
 
-DAMAGE_STATES = ("XX", "42", "23", "22")
-"""Start of the SQLSTATE of errors that only damaged databases cause."""
+DAMAGE = ("SQLITE_", "XX", "42", "23", "22")
+"""The same of other errors that only damaged databases cause."""
 
 
 def _convert_error(where: str, error: sa.exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
     words = _get_first_line(error.orig if error.orig is not None else error, secrets)
     if isinstance(error.orig, sqlite3.Error):
-        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # the primary result code
-        if code == sqlite3.SQLITE_NOTADB:
-            return InputError(
-                f"store {where}: the file is not an SQLite database",
-                remedy="give a plan (.toml), or another file with --store. If it was a store, move it aside, and "
-                "the next run counts again",
-            )
-        remedy, is_lost, is_damage = SQLITE_REMEDIES.get(code), False, True
+        code = getattr(error.orig, "sqlite_errorname", "SQLITE_ERROR")
     else:  # psycopg reports no state for a connection that fails
-        state = getattr(error.orig, "sqlstate", None) or "08"
-        remedy = next((text for start, text in POSTGRESQL_REMEDIES.items() if state.startswith(start)), None)
-        is_lost, is_damage = error.connection_invalidated or remedy == UNREACHABLE, state.startswith(DAMAGE_STATES)
+        code = getattr(error.orig, "sqlstate", None) or "08"
+    if code == "SQLITE_NOTADB":
+        return InputError(
+            f"store {where}: the file is not an SQLite database",
+            remedy="give a plan (.toml), or another file with --store. If it was a store, move it aside, and "
+            "the next run counts again",
+        )
+    remedy = next((text for start, text in REMEDIES.items() if code.startswith(start)), None)
     if remedy is None:
-        return DamagedError(words, where) if is_damage else StoreError(f"store {where}: {words}")
+        return DamagedError(words, where) if code.startswith(DAMAGE) else StoreError(f"store {where}: {words}")
     return StoreError(
-        f"store {where}: {remedy}, then run again: all committed counts are intact ({words})", lost=is_lost
+        f"store {where}: {remedy}, then run again: all committed counts are intact ({words})",
+        lost=error.connection_invalidated or remedy == UNREACHABLE,
     )
 
 
@@ -393,34 +381,40 @@ LOCK_ID = int.from_bytes(b"sig", "big")
 """First number of the locks that drivers of a PostgreSQL database take; the second is that of a plan."""
 
 
+LOCK_PATIENCE = 2.0
+"""Seconds for which a lock is asked for: a driver that was just killed, or a command that reads, gives it back."""
+
+
 class LockedError(StoreError):
     """Another session or process has the lock; it may give it back at any time."""
+
+    def __init__(self, store: str) -> None:
+        super().__init__(f"store {store}: another run holds its lock", lost=True)
 
 
 @contextmanager
 def hold_lock(database: Database, plan: str) -> Iterator[None]:
     """Hold the lock of a file; of a server, the first session takes the lock. LockedError: another process holds it."""
-    if not database.is_sqlite:
-        sa.event.listen(database.engine, "connect", partial(_lock_session, plan))
-        is_over = threading.Event()
-        threading.Thread(target=_keep_alive, args=(database, is_over), name="sigdask lock", daemon=True).start()
-        try:
+    if database.is_sqlite:
+        with _open_lock(database.where) as file:
+            _wait_for_lock(database.where, partial(_lock_file, database.where, file))
             yield
-        finally:
-            is_over.set()
         return
-    path = _get_lock_path(database.where)
-    descriptor = _open_lock(database.where, path)
+    sa.event.listen(database.engine, "connect", partial(_lock_session, database.where, plan))
+    is_over = threading.Event()
+    threading.Thread(target=_keep_alive, args=(database, is_over), name="sigdask lock", daemon=True).start()
     try:
-        _lock(database.where, descriptor)
-        if not path.exists() or not os.path.samestat(path.stat(), os.fstat(descriptor)):
-            raise LockedError(f"store {database.where}: the run that held its lock has just ended", lost=True)
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
+        yield
     finally:
-        os.close(descriptor)
+        is_over.set()
+
+
+def _wait_for_lock(store: str, take: Callable[[], bool]) -> None:
+    until = time.monotonic() + LOCK_PATIENCE
+    while not take():
+        if time.monotonic() > until:
+            raise LockedError(store)
+        time.sleep(0.1)
 
 
 def _keep_alive(database: Database, is_over: threading.Event) -> None:
@@ -429,41 +423,48 @@ def _keep_alive(database: Database, is_over: threading.Event) -> None:
             connection.execute(sa.select(1))
 
 
-def _open_lock(store: str, path: Path) -> int:
+def _open_lock(store: str) -> IO[bytes]:
+    """Open the file beside a store that is locked. It stays, so that no two runs can lock two files of its name."""
+    path = _get_lock_path(store)
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
         remedy = "make its folder writable" if error.errno != errno.ELOOP else f"{path.name} is a link; remove it"
         raise StoreError(f"store {store}: it is read-only, or its folder is; {remedy} ({error.strerror})") from None
+    return os.fdopen(descriptor, "rb")
 
 
-def _lock(store: str, descriptor: int) -> None:
+def _lock_file(store: str, file: IO[bytes]) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise LockedError(f"store {store}: another run holds its lock", lost=True) from None
+        return False
     except OSError as error:
         raise InputError(
             f"store {store}: its file system does not support locks ({error.strerror}), so two runs could damage it",
             remedy="give a local file or a PostgreSQL database with --store",
         ) from None
+    return True
 
 
 def _get_lock_path(store: str | None) -> Path:
-    path = Path(os.path.realpath(store or ""))
-    return path.with_name(f"{path.name}-lock")
+    return Path(f"{store}-lock")
 
 
-def _lock_session(plan: str, connection: Any, _record: Any) -> None:
-    with connection.cursor() as cursor:
-        for name in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
-            cursor.execute(f"SET {name} = '{SILENT_SECONDS}s'")
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (LOCK_ID, _get_number(plan)))
-        [is_locked] = cursor.fetchone()
+def _lock_session(store: str, plan: str, connection: Any, _record: Any) -> None:
+    def take() -> bool:
+        query = f"SELECT pg_try_advisory_lock({LOCK_ID}, {_get_number(plan)})"
+        return bool(connection.execute(query).fetchone()[0])
+
+    for name in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
+        connection.execute(f"SET {name} = '{SILENT_SECONDS}s'")
     connection.commit()
-    if not is_locked:
+    try:
+        _wait_for_lock(store, take)
+        connection.commit()
+    except LockedError:
         connection.close()
-        raise LockedError("locked", lost=True)
+        raise
 
 
 def _get_number(plan: str) -> int:

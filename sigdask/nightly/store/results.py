@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from sigdask.counts.texts import Texts, join_columns
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.database import RESULTS
-from sigdask.nightly.store.runs import UNREADABLE, seal, unseal
+from sigdask.nightly.store.runs import LATEST, UNREADABLE, seal, unseal
 from sigdask.results.columns import get_type
 from sigdask.results.fields import get_result
 from sigdask.results.record import Result
@@ -42,9 +42,6 @@ ORIGINS = {f"origins.{name}" for name in ("adjust", "members", "family", "versio
 
 MAX_BYTES, MAX_RATIO = 2**28, 128
 """Stored rows may unpack to as many bytes, and this many for each byte stored, in all that is read."""
-
-LATEST = 2**31 - 1
-"""A number above those of all runs."""
 
 NO_ROWS = np.zeros(0, np.int64)
 

@@ -11,6 +11,7 @@ import os
 import socket
 import time
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any
 
@@ -21,9 +22,13 @@ from pydantic_core import from_json
 from sqlalchemy import Connection, Row
 
 from sigdask.errors import DamagedError, InputError
-from sigdask.nightly.store.database import RUNS
+from sigdask.nightly.gate.rules import ComparisonKey, RuleVerdict
+from sigdask.nightly.store.database import RUNS, is_locked
 
 CHECKSUM_BYTES = 4
+
+LATEST = 2**31 - 1
+"""A number above those of all runs."""
 
 SECONDS_PER_RESULT = 5e-5
 """Seconds to judge and store one comparison on a slow machine."""
@@ -40,10 +45,7 @@ def compute_checksum(content: bytes, *key: Any) -> bytes:
 
 def seal(content: bytes, *key: Any) -> bytes:
     """Return compressed bytes, with their checksum at the end."""
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, "zstd") as stream:
-        stream.write(content)
-    packed = bytes(sink.getvalue())
+    packed: bytes = pa.compress(content, codec="zstd", asbytes=True)
     return packed + compute_checksum(packed, *key)
 
 
@@ -98,45 +100,14 @@ Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
 
 
-Key = tuple[str, str | None, str, str, str]
-"""Key of a comparison (`ComparisonKey`)."""
-
-
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A comparison that a rule of the gate judged (`RuleFinding`)."""
+class RuleRecord(RuleVerdict):
+    """The verdict of a rule with its first comparisons, and the keys of further ones that failed."""
 
-    key: Key
-    system: str
-    baseline: str
-    gain: float
-    p_value: float
-    p_equal_scores: float | None
-    level: float | None
-    passed: bool
-    is_contested: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RuleRecord:
-    """The verdict of a rule (`RuleVerdict`), with its first comparisons, and the keys of further ones that failed."""
-
-    name: str
-    passed: bool
-    p_value: float
-    level: float
-    n_blind: Count
-    n_contested: Count
-    n_gone: Count
-    n_doubtful: Count
-    alarms_per_year: float
-    alarms: str
-    notes: list[str]
-    n_failed: Count
-    n_passed: Count
-    findings: list[Finding]
-    further_failures: list[Key]
+    alarms: str = ""
+    n_failed: Count = 0
+    n_passed: Count = 0
+    further_failures: tuple[ComparisonKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +115,7 @@ class GateRecord:
     """The verdict of a gate."""
 
     passed: bool
-    rules: list[RuleRecord]
+    rules: tuple[RuleRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,66 +215,58 @@ class PlanRun:
 
 _RUN = TypeAdapter(PlanRun)
 
-CHANGING = ("updated", "counted", "left")
-"""Fields that change while a run goes on."""
 
-
-def begin_run(
-    connection: Connection,
-    plan: str,
-    path: str,
-    details: dict[str, Any],
-    comparisons: int = 0,
-    kept: int = 0,
-    wanted: int = 0,
-) -> PlanRun:
-    """Record that a run began."""
-    insert = sa.insert(RUNS).values(plan=plan, record=b"", progress=b"").returning(RUNS.c.id)
+def begin_run(connection: Connection, plan: str, path: str, details: dict[str, Any]) -> PlanRun:
+    """Record that a run begins."""
+    insert = sa.insert(RUNS).values(plan=plan, record=b"").returning(RUNS.c.id)
     number, now = int(connection.execute(insert).scalar_one()), time.time()
-    run = PlanRun(
-        number, plan, path, now, now, None, "running", socket.gethostname(), os.getpid(), details,
-        comparisons=comparisons, kept=kept, wanted=wanted,
-    )  # fmt: skip
+    run = PlanRun(number, plan, path, now, now, None, "running", socket.gethostname(), os.getpid(), details)
     save_run(connection, run)
     return run
 
 
 def save_run(connection: Connection, run: PlanRun) -> None:
-    """Save a run."""
-    record = {f.name: getattr(run, f.name) for f in fields(run) if f.name not in CHANGING}
-    statement = sa.update(RUNS).where(RUNS.c.id == run.number)
-    connection.execute(statement.values(record=seal_json(record, "runs", run.number)))
-    save_progress(connection, run)
+    """Save a run, with the time."""
+    record = {f.name: getattr(run, f.name) for f in fields(run)} | {"updated": time.time()}
+    sealed = seal_json(record, "runs", run.number)
+    connection.execute(sa.update(RUNS).where(RUNS.c.id == run.number).values(record=sealed))
 
 
-def save_progress(connection: Connection, run: PlanRun) -> None:
-    """Save what changes while a run goes on."""
-    sealed = seal_json([time.time(), run.counted, run.left], "progress", run.number)
-    connection.execute(sa.update(RUNS).where(RUNS.c.id == run.number).values(progress=sealed))
+def iter_runs(connection: Connection, plan: str, last: int | None = None) -> Iterator[PlanRun]:
+    """Yield the runs of a plan up to a last one, latest first; each is read when it is asked for."""
+    query = sa.select(RUNS).where(RUNS.c.plan == plan, RUNS.c.id <= (LATEST if last is None else last))
+    yield from map(_read_run, connection.execute(query.order_by(RUNS.c.id.desc())))
 
 
-def list_runs(connection: Connection, plan: str, limit: int | None = None, number: int | None = None) -> list[PlanRun]:
-    """Return the runs of a plan, latest first, or the one with a number."""
-    query = sa.select(RUNS).where(RUNS.c.plan == plan, RUNS.c.id == (RUNS.c.id if number is None else number))
-    return [_read_run(row) for row in connection.execute(query.order_by(RUNS.c.id.desc()).limit(limit))]
-
-
-def find_previous_run(connection: Connection, run: PlanRun) -> int | None:
-    """Return the number of the plan's latest run before this one that no deadline or signal stopped, or None.
+def find_previous_run(connection: Connection, run: PlanRun) -> PlanRun | None:
+    """Return the plan's latest run with results before this one that no deadline or signal stopped, or None.
 
     Of a run that was stopped, p of most results would differ for want of trials alone.
     """
-    query = sa.select(RUNS).where(RUNS.c.plan == run.plan, RUNS.c.id < run.number).order_by(RUNS.c.id.desc())
-    earlier_runs = map(_read_run, connection.execute(query))
-    return next((r.number for r in earlier_runs if r.has_results and r.state != "stopped"), None)
+    earlier_runs = iter_runs(connection, run.plan, run.number - 1)
+    return next((earlier for earlier in earlier_runs if earlier.has_results and earlier.state != "stopped"), None)
+
+
+def read_run(connection: Connection, number: int) -> PlanRun:
+    """Return the run with a number."""
+    return _read_run(connection.execute(sa.select(RUNS).where(RUNS.c.id == number)).one())
+
+
+def find_latest(connection: Connection, plan: str) -> int:
+    """Return the number of the latest run of those that share a lock: of a plan, or all of a file; 0 for none."""
+    is_sharing = sa.true() if connection.dialect.name == "sqlite" else RUNS.c.plan == plan
+    return connection.execute(sa.select(sa.func.max(RUNS.c.id)).where(is_sharing)).scalar_one() or 0
+
+
+def is_running(connection: Connection, run: PlanRun) -> bool:
+    """Return whether the driver of a run is at work."""
+    return run.ended is None and run.number == find_latest(connection, run.plan) and is_locked(connection, run.plan)
 
 
 def _read_run(row: Row[Any]) -> PlanRun:
-    record = unseal_json(row.record, "runs", row.id)
-    values = unseal_json(row.progress, "progress", row.id)
     try:
-        run = _RUN.validate_python({**record, **dict(zip(CHANGING, values, strict=True))})
-    except (ValidationError, ValueError, TypeError, KeyError) as error:
+        run = _RUN.validate_python(unseal_json(row.record, "runs", row.id))
+    except ValidationError as error:
         raise DamagedError(f"runs {row.id}: {' '.join(str(error).split())[:200]}") from None
     return replace(run, number=row.id, plan=row.plan)
 

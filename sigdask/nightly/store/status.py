@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import UserDict
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError, InputError
-from sigdask.nightly.store import COMPLETE, PlanRun, Store, is_running, open_for_reading, results, runs
+from sigdask.nightly.store import COMPLETE, PlanRun, open_for_reading, results, runs
 from sigdask.nightly.store.database import describe_url, parse_url
 from sigdask.nightly.store.results import NO_ROWS, Changes
 from sigdask.nightly.store.runs import UNREADABLE
@@ -53,8 +52,8 @@ class PlanReport:
         Number of the latest earlier run that was not stopped.
     changes : Changes
         Changes since that run.
-    store : str or Store
-        Store from which it was read. During a run, the open store.
+    store : str
+        Store from which it was read.
     """
 
     run: PlanRun
@@ -63,7 +62,7 @@ class PlanReport:
     n_incomplete: int
     before: int | None
     changes: Changes
-    store: str | Store
+    store: str
 
     @property
     def alpha(self) -> float:
@@ -87,59 +86,49 @@ def build_frame(presentable: ComparisonResults) -> dict[str, Any]:
     return dict(to_plain(values | {"notes": list_dicts(presentable.notes)}, exact=True))
 
 
-def apply_frame(frame: Mapping[str, Any], table: Table, store: str | Store) -> Results:
+def apply_frame(frame: Mapping[str, Any], table: Table, store: str) -> Results:
     """Return results made of a table and of the values that `build_frame` returned, which a store had."""
     try:
         return Results.from_document(table, frame)
     except UNREADABLE as error:
-        where = store.where if isinstance(store, Store) else describe_url(parse_url(store))
-        raise DamagedError(f"runs: results of a test set ({error})", where) from None
+        raise DamagedError(f"runs: results of a test set ({error})", describe_url(parse_url(store))) from None
 
 
-def read_status(store: str, plan: str | None = None) -> PlanRun:
-    """Return a plan's latest run from stored summaries, which is fast for plans of any size."""
-    return list_runs(store, plan, 1)[0]
-
-
-def list_runs(store: str | Store, plan: str | None = None, limit: int | None = None) -> list[PlanRun]:
+def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> list[PlanRun]:
     """Return the runs of a plan, latest first, with the state "killed" if they have neither an end nor a driver."""
-    with _connect(store) as connection:
+    with open_for_reading(store) as connection:
         return [
-            replace(run, state="killed") if run.state == "running" and not is_running(connection, run) else run
-            for run in runs.list_runs(connection, runs.find_plan(connection, plan), limit)
+            replace(run, state="killed") if run.state == "running" and not runs.is_running(connection, run) else run
+            for run in islice(runs.iter_runs(connection, runs.find_plan(connection, plan)), limit)
         ]
 
 
-def _connect(store: str | Store) -> AbstractContextManager[Connection]:
-    """Return a connection to an open store, or to the one at a location."""
-    return store.database.transaction() if isinstance(store, Store) else open_for_reading(store)
-
-
-def build_report(store: str | Store, plan: str | None = None, number: int | None = None) -> PlanReport:
+def build_report(store: str, plan: str | None = None, number: int | None = None) -> PlanReport:
     """Return a plan's results after its latest run or a given one."""
-    with _connect(store) as connection:
+    with open_for_reading(store) as connection:
         name = runs.find_plan(connection, plan)
-        run = next(iter(runs.list_runs(connection, name, 1, number)), None)
-        if run is None:
-            numbers = [str(plan_run.number) for plan_run in runs.list_runs(connection, name)]
+        run = next(runs.iter_runs(connection, name, number), None)
+        if run is None or number not in {None, run.number}:
+            numbers = [str(other.number) for other in runs.iter_runs(connection, name)]
             first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))
             raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
+        previous = runs.find_previous_run(connection, run)
+        before = None if previous is None else previous.number
         alpha = float(run.details["settings"]["alpha"])
         table = results.fetch_results(connection, name, run.number, alpha)
-        previous = runs.find_previous_run(connection, run)
-        changes = results.find_changes(connection, name, previous or run.number, run.number, alpha)
+        changes = results.find_changes(connection, name, before or run.number, run.number, alpha)
     return PlanReport(
         run=run,
         table=table,
         results=group_by_set(run.details, table, store),
         n_incomplete=int((~table[COMPLETE]).sum()),
-        before=previous,
+        before=before,
         changes=changes,
         store=store,
     )
 
 
-def group_by_set(details: Mapping[str, Any], table: Table, store: str | Store) -> ResultsBySet:
+def group_by_set(details: Mapping[str, Any], table: Table, store: str) -> ResultsBySet:
     """Return the results of each test set, in the order of the table, with all values from a run's record."""
     names = table.test_set.levels.tolist()
     order = np.argsort(table.test_set.codes, kind="stable")
@@ -158,12 +147,12 @@ Nights = tuple[list[int], dict[str, NDArray[np.float64]]]
 """Numbers of runs, and values of comparisons after each: arrays of shape (n_comparisons, n_runs), NaN for no result."""
 
 
-def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int) -> Nights:
+def read_nights(store: str, run: PlanRun, table: Table, limit: int) -> Nights:
     """Return scores and p of comparisons after each run of a plan, up to a given one.
 
     Parameters
     ----------
-    store : str or Store
+    store : str
         The store of the results.
     run : PlanRun
         The last run to include.
@@ -177,10 +166,9 @@ def read_nights(store: str | Store, run: PlanRun, table: Table, limit: int) -> N
     Nights
         Runs that recorded results, in ascending order; `score_a`, `score_b`, and `p`, adjusted if it is.
     """
-    with _connect(store) as connection:
-        listed = runs.list_runs(connection, run.plan)[::-1]
-        numbers = [earlier.number for earlier in listed if earlier.number <= run.number and earlier.has_results]
-        numbers = numbers[-limit:]
+    with open_for_reading(store) as connection:
+        earlier_runs = (earlier for earlier in runs.iter_runs(connection, run.plan, run.number) if earlier.has_results)
+        numbers = [earlier.number for earlier in islice(earlier_runs, limit)][::-1]
         names = ("score_a", "score_b", "p_value", "p_adjusted")
         series = results.fetch_series(connection, run.plan, numbers, table, names)
     p = np.where(np.isnan(series["p_adjusted"]), series["p_value"], series["p_adjusted"])

@@ -18,13 +18,17 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError
-from sigdask.nightly.store.database import TALLIES, upsert
+from sigdask.nightly.store.database import TALLIES
 from sigdask.nightly.store.runs import CHECKSUM_BYTES, compute_checksum
 from sigdask.randomization.tallies import list_round_ends
 from sigdask.statistics.bounds import MAX_TRIALS
 
 AT_ONCE = 500
 """Digests in one query."""
+
+INSERT = """INSERT INTO tallies (digest, run, n_trials, counts) VALUES (?, ?, ?, ?)
+ON CONFLICT (digest, run) DO UPDATE SET n_trials = excluded.n_trials, counts = excluded.counts
+WHERE excluded.n_trials > tallies.n_trials"""
 
 Integers = NDArray[np.int64]
 
@@ -67,18 +71,10 @@ class StoredTallies:
 
 def write_tallies(connection: Connection, new: Iterable[NewTallies]) -> None:
     """Write tallies, each of which replaces a row with fewer trials."""
-    insert = upsert(connection, TALLIES)
-    changes = {name: insert.excluded[name] for name in ("n_trials", "counts")}
-    is_longer = insert.excluded.n_trials > TALLIES.c.n_trials
-    statement = insert.on_conflict_do_update(index_elements=["digest", "run"], set_=changes, where=is_longer)
     rows = sorted(row for tallies in new for row in _encode(tallies))
-    if not rows:
-        return
-    # SQLAlchemy takes five times as long to bind the values of so many rows
-    compiled = statement.compile(dialect=connection.dialect)
-    names = [column.name for column in TALLIES.c]
-    values = rows if compiled.positional else [dict(zip(names, row, strict=True)) for row in rows]
-    connection.exec_driver_sql(str(compiled), values)
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    if rows:  # SQLAlchemy takes five times as long to bind the values of so many rows
+        connection.exec_driver_sql(INSERT.replace("?", mark), rows)
 
 
 def _encode(tallies: NewTallies) -> Iterable[tuple[bytes, int, int, bytes]]:

@@ -260,7 +260,7 @@ def test_a_disk_that_fills_at_any_moment_changes_no_count(tmp_path, calm, number
 
 
 def clear_tables(url):
-    with open_store(url, "night") as store, store.database.transaction() as connection:
+    with open_store(url, "night", details={}) as store, store.database.transaction() as connection:
         for table in ("runs", "tallies", "results"):
             connection.execute(text(f"DELETE FROM {table}"))
 

@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.text import format_history, format_status
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store.status import list_runs, read_status
+from sigdask.nightly.store.status import list_runs
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_run_status_and_history_name_the_same_number_of_trials(tmp_path):
     assert recorder.predictions == [n_work]
     assert {n_total for _, n_total, _, _ in recorder.reports} == {n_work}
     assert recorder.reports[-1][0] == n_work
-    state = read_status(plan.store)
+    state = list_runs(plan.store)[0]
     assert (state.kept + state.counted, state.wanted) == (total, total)
     assert f"{total:,} of {total:,} trials" in format_status(state, 0.0)
     assert f" {total:,} " in format_history(list_runs(plan.store))

@@ -13,8 +13,6 @@ from sigdask.metrics import extraction
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.nightly.run.check import check_plan_data
-from sigdask.nightly.store import open_store
-from sigdask.nightly.store.runs import list_runs
 from sigdask.nightly.store.status import build_report
 
 PLAN = """
@@ -47,8 +45,7 @@ def night(tmp_path, monkeypatch):
         (tmp_path / "p.toml").write_text(PLAN.format(cluster=cluster))
         plan = load_plan(tmp_path / "p.toml")
         outcome = run_plan(plan, **options)
-        with open_store(plan.store, "p") as store:
-            return outcome, store.read(list_runs, "p")[0].details.get("extracted")
+        return outcome, outcome.report.run.details["extracted"]
 
     return run
 

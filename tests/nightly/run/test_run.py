@@ -20,7 +20,7 @@ from sigdask.errors import ClusterLostError, InputError, TaskError
 from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
-from sigdask.nightly.store.status import build_report, list_runs, read_status
+from sigdask.nightly.store.status import build_report, list_runs
 from sigdask.results.record import Note
 
 
@@ -279,7 +279,7 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     for a, b in ((0, 1), (0, 2), (1, 2)):
         assert re.search(rf"^(s{a} +s{b}|s{b} +s{a}) +[\d.]", out, re.MULTILINE)
     assert read_tallies(folder / "night.sqlite")  # contiguous from trial 0
-    assert read_status(str(folder / "night.sqlite")).state == "stopped"
+    assert list_runs(str(folder / "night.sqlite"))[0].state == "stopped"
 
 
 @pytest.mark.slow

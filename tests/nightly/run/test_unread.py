@@ -10,7 +10,7 @@ from nights import write_plan
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.text import render_json
 from sigdask.nightly.run import run_plan, work
-from sigdask.nightly.store.status import read_status
+from sigdask.nightly.store.status import list_runs
 from sigdask.nightly.test_sets import TestSet
 
 
@@ -38,7 +38,7 @@ def test_a_night_without_changes_reads_nothing_and_has_the_results_of_one_that_r
     assert len(names) == len(first.results) > 1
     second, read_again = run_again(path, read_names)
     assert (read_again, second.n_counted, second.n_changed) == ([], 0, 0)
-    assert read_status(store).comparisons == sum(map(len, first.results.values()))
+    assert list_runs(store)[0].comparisons == sum(map(len, first.results.values()))
     third, all_names = run_again(path, read_names, reread=True)
     assert (all_names, third.n_changed) == (names, 0)
     assert dict(first.results) == dict(second.results) == dict(third.results)

@@ -41,34 +41,35 @@ def build_stored(table):
     return table.replace(**{COMPARISON: number, COMPLETE: np.ones(len(table), np.bool_)})
 
 
-def record_night(store, table, state="finished"):
-    details = {"settings": {"alpha": 0.05, "seed": 0}, "frames": {}}
-    number = store.begin_run("p.toml", details)
-    changed = store.save_results(build_stored(table))
-    store.end_run(state, "", details)
-    return number, changed
+DETAILS = {"settings": {"alpha": 0.05, "seed": 0}, "frames": {}}
+
+
+def record_night(where, table, state="finished"):
+    with open_store(where, "p", details=DETAILS) as store:
+        changed = store.save_results(build_stored(table))
+        store.update_run(state=state)
+        return store.run.number, changed
 
 
 def test_a_night_adds_what_it_changed_alone(tmp_path):
     file, rng = tmp_path / "n.sqlite", np.random.default_rng(0)
     p = rng.random(4950)
-    with open_store(str(file), "p") as store:
-        assert record_night(store, build_table(100, p))[1] == 4950
-        n_bytes = [file.stat().st_size]
-        for n_changed in (0, 25):
-            p[rng.choice(4950, n_changed, replace=False)] = 0.01
-            assert record_night(store, build_table(100, p))[1] == n_changed
-            n_bytes.append(file.stat().st_size)
+    assert record_night(str(file), build_table(100, p))[1] == 4950
+    n_bytes = [file.stat().st_size]
+    for n_changed in (0, 25):
+        p[rng.choice(4950, n_changed, replace=False)] = 0.01
+        assert record_night(str(file), build_table(100, p))[1] == n_changed
+        n_bytes.append(file.stat().st_size)
     assert n_bytes[1] == n_bytes[0]
     assert n_bytes[2] - n_bytes[1] <= 2 * 4096  # of pages; a block of all results has more than ten
     assert [len(c) for c in (status.list_runs(str(file)), status.build_report(str(file)).results["s"])] == [3, 4950]
 
 
 def test_a_run_is_compared_with_the_latest_one_that_was_not_stopped(tmp_path):
-    with open_store(str(tmp_path / "n.sqlite"), "p") as store:
-        for p, state in ((0.5, "stopped"), (0.4, "finished"), (0.3, "stopped"), (0.4, "finished")):
-            record_night(store, build_table(2, np.array([p])), state)
-        reports = [status.build_report(store, "p", number) for number in (2, 3, 4)]
+    store = str(tmp_path / "n.sqlite")
+    for p, state in ((0.5, "stopped"), (0.4, "finished"), (0.3, "stopped"), (0.4, "finished")):
+        record_night(store, build_table(2, np.array([p])), state)
+    reports = [status.build_report(store, "p", number) for number in (2, 3, 4)]
     assert [(r.before, len(r.changes)) for r in reports] == [(None, 0), (2, 1), (2, 0)]
 
 
@@ -76,22 +77,22 @@ def test_a_run_is_compared_with_the_latest_one_that_was_not_stopped(tmp_path):
 def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
     rng = np.random.default_rng(1)
     nights = []
-    with open_store(str(tmp_path / "n.sqlite"), "p") as store:
-        for _ in range(12):
-            names = [name for name in "abcdef" if rng.random() < 0.8]
-            rows = {(a, b): build_row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
-            nights.append((record_night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
-        with open_for_reading(store.location) as connection:
-            for number, rows in nights:
-                table = results.fetch_results(connection, "p", number, 0.05)
-                assert {(r.a, r.b): r.replace(verdict=None) for r in iter_results(table)} == rows
-            for earlier, old_rows in nights:
-                for upto, new_rows in nights:
-                    if earlier < upto:
-                        changed = results.find_changes(connection, "p", earlier, upto, 0.05)
-                        changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
-                        sides = {((now or before).a, (now or before).b): (before, now) for before, now in changed}
-                        assert {*sides} == changed_keys
-                        for key, pair in sides.items():
-                            plain = [result and result.replace(verdict=None) for result in pair]
-                            assert plain == [old_rows.get(key), new_rows.get(key)]
+    store = str(tmp_path / "n.sqlite")
+    for _ in range(12):
+        names = [name for name in "abcdef" if rng.random() < 0.8]
+        rows = {(a, b): build_row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
+        nights.append((record_night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
+    with open_for_reading(store) as connection:
+        for number, rows in nights:
+            table = results.fetch_results(connection, "p", number, 0.05)
+            assert {(r.a, r.b): r.replace(verdict=None) for r in iter_results(table)} == rows
+        for earlier, old_rows in nights:
+            for upto, new_rows in nights:
+                if earlier < upto:
+                    changed = results.find_changes(connection, "p", earlier, upto, 0.05)
+                    changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
+                    sides = {((now or before).a, (now or before).b): (before, now) for before, now in changed}
+                    assert {*sides} == changed_keys
+                    for key, pair in sides.items():
+                        plain = [result and result.replace(verdict=None) for result in pair]
+                        assert plain == [old_rows.get(key), new_rows.get(key)]

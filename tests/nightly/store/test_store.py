@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import quote
 
 import numpy as np
@@ -22,10 +23,15 @@ from sqlalchemy.engine import make_url
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, StoreError
-from sigdask.nightly.store import NewTallies, database, open_store, tallies
+from sigdask.nightly import store as stores
+from sigdask.nightly.store import NewTallies, database, tallies
 from sigdask.nightly.store.results import Changes
 
 DIGESTS = [bytes([k]) * 20 for k in range(3)]
+
+DETAILS = {"settings": {"alpha": 0.05, "seed": 0}}
+
+open_store = partial(stores.open_store, details=DETAILS)
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +68,9 @@ def fetch(store, *n_wanted, run=0, size=3):
     return stored.n_trials.tolist(), stored.counts.reshape(-1, n, size).tolist()
 
 
-@contextmanager
-def open_run(where, plan="p"):
-    with open_store(where, plan) as store:
-        store.begin_run("p.toml", {})
-        yield store
-
-
 def test_trials_are_kept_by_round(where):
     counts = draw(3, 2)
-    with open_run(where) as store:
+    with open_store(where, "p") as store:
         store.commit([NewTallies(DIGESTS[:2], 0, 4096, counts[:1])])
         store.commit(
             [NewTallies(DIGESTS[:1], 0, 10_000, counts[:2, :1]), NewTallies(DIGESTS[:1], 1, 5, counts[:1] % 5)]
@@ -86,7 +85,7 @@ def test_trials_are_kept_by_round(where):
 @pytest.mark.parametrize("n_trials", [100, 4096, 9000, 10_000])
 def test_of_two_counts_the_one_with_more_trials_stays(where, n_trials):
     counts = draw(2)
-    with open_run(where) as store:
+    with open_store(where, "p") as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 10_000, counts)])
         store.commit([NewTallies(DIGESTS[:1], 0, n_trials, np.zeros_like(counts[: 1 + (n_trials > 4096)]))])
         assert fetch(store, 10_000) == ([10_000], counts.tolist())
@@ -97,7 +96,7 @@ def test_of_two_counts_the_one_with_more_trials_stays(where, n_trials):
 )
 def test_only_whole_rounds_are_used_where_fewer_trials_are_wanted(where, n_wanted, n_used, n_rounds):
     counts = draw(3)
-    with open_run(where) as store:
+    with open_store(where, "p") as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 20_000, counts)])
         ends = np.array([4096, 16_384, 20_000])[:n_rounds, None, None]
         assert fetch(store, n_wanted) == ([n_used], (counts[:n_rounds] * (ends <= n_used)).tolist())
@@ -105,7 +104,7 @@ def test_only_whole_rounds_are_used_where_fewer_trials_are_wanted(where, n_wante
 
 def test_families_are_kept_as_a_whole(where):
     counts = draw(2, size=500)
-    with open_run(where) as store:
+    with open_store(where, "p") as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 5000, counts)])
         assert fetch(store, 5000, size=500) == ([5000], counts.tolist())
 
@@ -124,7 +123,7 @@ def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
 def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_count(server):
     counts = draw(1)
     clear_tables(server.url)
-    with open_run(server.url, "one") as one, open_run(server.url, "two") as two:
+    with open_store(server.url, "one") as one, open_store(server.url, "two") as two:
         one.commit([NewTallies(DIGESTS[:1], 0, 1000, counts % 100)])
         two.commit([NewTallies(DIGESTS[:1], 0, 4096, counts)])
         one.commit([NewTallies(DIGESTS[:1], 0, 2000, counts % 2000)])
@@ -135,8 +134,7 @@ def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_c
 HOLD = """
 import sys
 from sigdask.nightly.store import open_store
-with open_store(sys.argv[1], "p") as store:
-    store.begin_run("p.toml", {})
+with open_store(sys.argv[1], "p", details={"settings": {"alpha": 0.05, "seed": 0}}) as store:
     print("held", flush=True)
     sys.stdin.readline()
     store.commit([])
@@ -283,7 +281,7 @@ def test_a_store_that_cannot_be_is_an_error_in_words(tmp_path, monkeypatch, name
 def test_a_killed_server_loses_nothing_and_is_waited_for(server):
     counts = draw(2)
     clear_tables(server.url)
-    with open_run(server.url) as store:
+    with open_store(server.url, "p") as store:
         store.commit([NewTallies(DIGESTS[:1], 0, 4096, counts[:1])])
         server.kill()
         restart = threading.Timer(1.0, server.start)
