@@ -11,7 +11,6 @@ process ends; on a shared file system, also when the server of the files gives u
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import sqlite3
@@ -19,8 +18,8 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import cache, partial
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, SmallInteger, String, Table, Text
 from sqlalchemy.engine import URL, Engine, make_url
+from sqlalchemy.schema import CreateTable
 
 from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, explain_missing
 from sigdask.text import HIDDEN, format_list, redact
@@ -42,8 +42,8 @@ META = Table("meta", TABLES, Column("name", String(300), primary_key=True), Colu
 
 RUNS = Table(
     "runs", TABLES,
-    Column("id", Integer, primary_key=True), Column("plan", String(255), nullable=False, index=True),
-    Column("record", LargeBinary, nullable=False), sqlite_autoincrement=True,
+    Column("id", Integer, primary_key=True), Column("plan", String(255), nullable=False),
+    Column("record", LargeBinary, nullable=False),
 )  # fmt: skip
 """Runs, each a JSON value (`runs`)."""
 
@@ -74,9 +74,14 @@ def check_tables(connection: Connection, where: str) -> bool:
     DamagedError
         It states no version, or its pages refer to each other wrongly.
     """
-    objects, own = _list_objects(connection), _list_own_objects(connection.dialect.name)
-    meta = own["meta"]
-    if objects.get("meta") == meta:
+    own = {name: _write_definition(CreateTable(table).compile(connection)) for name, table in TABLES.tables.items()}
+    is_sqlite = connection.dialect.name == "sqlite"
+    if is_sqlite:
+        rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+        objects = {str(name): _write_definition(sql) for name, sql in rows}
+    else:  # which may hold tables of others
+        objects = {name: own[name] for name in sa.inspect(connection).get_table_names() if name in own}
+    if "meta" in objects and objects["meta"] == own["meta"]:
         version = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar_one_or_none()
         if version is None:
             raise DamagedError("meta: it states no version")
@@ -92,7 +97,7 @@ def check_tables(connection: Connection, where: str) -> bool:
             f"{format_list(others, 5)})",
             remedy="name another store with --store",
         )
-    if connection.dialect.name == "sqlite":  # reading pages that refer to each other wrongly might never end
+    if is_sqlite:  # reading pages that refer to each other wrongly might never end
         words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
         if words != "ok":
             raise DamagedError(f"the file: {' '.join(words.split())}")
@@ -105,23 +110,8 @@ def create_tables(connection: Connection) -> None:
     connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
 
 
-def _list_objects(connection: Connection) -> dict[str, str]:
-    """Return the objects of a database: names and definitions in SQLite, the names of sigdask's tables otherwise."""
-    if connection.dialect.name != "sqlite":
-        return {name: "" for name in sa.inspect(connection).get_table_names() if name in TABLES.tables}
-    rows = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-    return {str(name): " ".join(str(sql).split()) for name, sql in rows}
-
-
-@cache
-def _list_own_objects(dialect: str) -> dict[str, str]:
-    """Return what `_list_objects` returns for a store."""
-    if dialect != "sqlite":
-        return dict.fromkeys(TABLES.tables, "")
-    engine = sa.create_engine("sqlite://")
-    with engine.begin() as connection:
-        create_tables(connection)
-        return _list_objects(connection)
+def _write_definition(sql: object) -> str:
+    return " ".join(str(sql).split())
 
 
 BUSY_SECONDS = 30
@@ -278,8 +268,6 @@ def check_files(path: Path) -> None:
             raise InputError(f"store {path}: its folder does not exist")
         if path.exists() and not path.is_file():
             raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
-        if path.exists() and not os.access(path, os.R_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         for file in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal"))):
             if os.path.lexists(file) and (fault := _find_fault(path, file)):
                 raise InputError(fault, file=file, remedy="move it aside, and make sure who wrote this store")
@@ -313,12 +301,11 @@ def translate_errors(where: str, secrets: Collection[str] = ()) -> Iterator[None
         raise error.with_store(where) from None
     except sa.exc.DBAPIError as error:
         raise _convert_error(where, error, secrets) from None
-    except (sa.exc.NoSuchColumnError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise DamagedError(_get_first_line(error), where) from None
-    except sa.exc.TimeoutError:
-        raise StoreError(f"store {where}: the database does not answer", lost=True) from None
     except sa.exc.SQLAlchemyError as error:
-        raise StoreError(f"store {where}: {_get_first_line(error, secrets)}") from None
+        is_lost = isinstance(error, sa.exc.TimeoutError)
+        raise StoreError(f"store {where}: {_get_first_line(error, secrets)}", lost=is_lost) from None
 
 
 UNREACHABLE = (
@@ -396,8 +383,14 @@ class LockedError(StoreError):
 def hold_lock(database: Database, plan: str) -> Iterator[None]:
     """Hold the lock of a file; of a server, the first session takes the lock. LockedError: another process holds it."""
     if database.is_sqlite:
-        with _open_lock(database.where) as file:
-            _wait_for_lock(database.where, partial(_lock_file, database.where, file))
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(_open_lock(database.where, os.O_RDWR | os.O_CREAT))
+                _wait_for_lock(database.where, partial(_take_lock, file))
+            except OSError as error:
+                problem = f"store {database.where}: the file {database.where}-lock cannot be locked"
+                remedy = "make it, the store and their folder writable, or choose another file system with --store"
+                raise StoreError(f"{problem} ({error.strerror}); {remedy}") from None
             yield
         return
     sa.event.listen(database.engine, "connect", partial(_lock_session, database.where, plan))
@@ -409,6 +402,12 @@ def hold_lock(database: Database, plan: str) -> Iterator[None]:
         is_over.set()
 
 
+def _keep_alive(database: Database, is_over: threading.Event) -> None:
+    while not is_over.wait(BEAT_SECONDS):
+        with suppress(SigdaskError), database.transaction() as connection:
+            connection.execute(sa.select(1))
+
+
 def _wait_for_lock(store: str, take: Callable[[], bool]) -> None:
     until = time.monotonic() + LOCK_PATIENCE
     while not take():
@@ -417,38 +416,17 @@ def _wait_for_lock(store: str, take: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def _keep_alive(database: Database, is_over: threading.Event) -> None:
-    while not is_over.wait(BEAT_SECONDS):
-        with suppress(SigdaskError), database.transaction() as connection:
-            connection.execute(sa.select(1))
-
-
-def _open_lock(store: str) -> IO[bytes]:
+def _open_lock(store: str, flags: int) -> IO[bytes]:
     """Open the file beside a store that is locked. It stays, so that no two runs can lock two files of its name."""
-    path = _get_lock_path(store)
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        remedy = "make its folder writable" if error.errno != errno.ELOOP else f"{path.name} is a link; remove it"
-        raise StoreError(f"store {store}: it is read-only, or its folder is; {remedy} ({error.strerror})") from None
-    return os.fdopen(descriptor, "rb")
+    return os.fdopen(os.open(f"{store}-lock", flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666), "rb")
 
 
-def _lock_file(store: str, file: IO[bytes]) -> bool:
-    try:
+def _take_lock(file: IO[bytes]) -> bool:
+    """Return whether no other process had the lock of a file, which this one has then."""
+    with suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        raise InputError(
-            f"store {store}: its file system does not support locks ({error.strerror}), so two runs could damage it",
-            remedy="give a local file or a PostgreSQL database with --store",
-        ) from None
-    return True
-
-
-def _get_lock_path(store: str | None) -> Path:
-    return Path(f"{store}-lock")
+        return True
+    return False
 
 
 def _lock_session(store: str, plan: str, connection: Any, _record: Any) -> None:
@@ -478,13 +456,6 @@ def is_locked(connection: Connection, plan: str) -> bool:
         query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = :lock AND objid = :plan"
         values = {"lock": LOCK_ID, "plan": _get_number(plan) % 2**32}
         return bool(connection.execute(sa.text(query), values).scalar_one())
-    path = _get_lock_path(connection.engine.url.database)
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        finally:
-            os.close(descriptor)
-    except OSError as error:  # others: no file, or one that this user may not see
-        return isinstance(error, BlockingIOError)
-    return False
+    with suppress(OSError), _open_lock(str(connection.engine.url.database), os.O_RDONLY) as file:
+        return not _take_lock(file)
+    return False  # there is no such file, or this user may not see it

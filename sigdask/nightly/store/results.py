@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -58,14 +59,14 @@ def save_results(connection: Connection, plan: str, number: int, current: Table)
     stored, states = _read_states(connection, plan, number, number)
     before = states[0][1]()
     former = stored.take(before)
-    old, new = _match_rows(former, current)
-    is_same = are_equal(former, current, _list_columns(former, current), old, new)
+    predecessors = _find_rows(former, current)
+    new = np.flatnonzero(predecessors >= 0)
+    is_same = are_equal(former, current, _list_columns(former, current), predecessors[new], new)
     places = np.full(len(current), -1)
-    places[new[is_same]] = before[old[is_same]]
+    places[new[is_same]] = before[predecessors[new[is_same]]]
     if len(places) != len(before) or (places != before).any():
         _save_state(connection, plan, number, current, places, len(stored))
-    is_unchanged = is_same | are_equal(former, current, _list_columns(former, current) - ORIGINS, old, new)
-    return len(current) - int(is_unchanged.sum()) + len(former) - len(np.unique(old))
+    return len(_compare(former, current, predecessors))
 
 
 def _save_state(
@@ -148,13 +149,6 @@ def _find_rows(table: Table, query: Table) -> Integers:
     return np.asarray(first_rows[numbers[len(table) :]])
 
 
-def _match_rows(former: Table, current: Table) -> tuple[Integers, Integers]:
-    """Return the rows of two tables that have the same identity."""
-    predecessors = _find_rows(former, current)
-    new = np.flatnonzero(predecessors >= 0)
-    return predecessors[new], new
-
-
 def _list_columns(*tables: Table) -> set[str]:
     return {name for table in tables for name in table.data.column_names}
 
@@ -227,9 +221,8 @@ class Changes:
         }.items():
             marks[kind] = in_both.copy()
             marks[kind][in_both] = applies
-        distinct, inverse = np.unique(np.column_stack([*marks.values()]), axis=0, return_inverse=True)
-        words = [tuple(kind for kind, applies in zip(marks, row, strict=True) if applies) for row in distinct]
-        return [words[k] or ("details",) for k in inverse.ravel().tolist()]
+        rows_of_marks = zip(*(applies.tolist() for applies in marks.values()), strict=True)
+        return [(*compress(marks, row),) or ("details",) for row in rows_of_marks]
 
 
 P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
@@ -250,7 +243,11 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, 
         stored.take(some[~np.isin(some, others)]).replace(alpha=alpha)
         for some, others in ((before, after), (after, before))
     )
-    predecessors = _find_rows(old, new)
+    return _compare(old, new, _find_rows(old, new))
+
+
+def _compare(old: Table, new: Table, predecessors: Integers) -> Changes:
+    """Return the changes between tables; `predecessors` are the rows of `old` from which those of `new` come, or -1."""
     rows = np.flatnonzero(predecessors >= 0)
     is_same = are_equal(old, new, _list_columns(old, new) - ORIGINS, predecessors[rows], rows)
     gone = np.setdiff1d(np.arange(len(old)), predecessors)

@@ -276,11 +276,7 @@ def find_plan(connection: Connection, plan: str | None) -> str:
     names = [str(name) for name in connection.execute(sa.select(RUNS.c.plan).distinct().order_by("plan")).scalars()]
     if plan is None and len(names) == 1:
         return names[0]
-    if plan is not None and plan in names:
-        return plan
-    known_plans = ", ".join(names) or "none"
-    raise InputError(
-        f"several plans are in this store: {known_plans}; name one (--plan), or its plan file" if plan is None and names
-        else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {known_plans}. A run that has just "
-        "started is recorded when its test sets are read"
-    )  # fmt: skip
+    if plan in names:
+        return str(plan)
+    problem = "several plans are in this store" if plan is None else f"no run of a plan {plan!r} is in this store"
+    raise InputError(f"{problem}, which has: {', '.join(names)}; name one (--plan), or its plan file")
