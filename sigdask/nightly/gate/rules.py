@@ -216,6 +216,7 @@ class RuleVerdict:
         """The comparisons that fail."""
         return tuple(finding for finding in self.findings if not finding.passed)
 
+
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
     """Outcome of all rules.

@@ -328,7 +328,9 @@ class CountRunner:
             self.ledger.add(*tallied)
         new = self.ledger.list_new({id(entry): entry for entry, *_ in ready}.values())
         left = None if self._pace is None else self._pace.seconds_left
-        self.ledger.store.commit(new, max(self.ledger.sum_trials()[0] - self.n_kept, 0), left)
+        n_counted = max(self.ledger.sum_trials()[0] - self.n_kept, 0)
+        is_ended = self.ledger.store.run.ended is not None  # and its gate counts
+        self.ledger.store.commit(new, **({} if is_ended else {"counted": n_counted, "left": left}))
         for entry, _, stop, tally in ready:
             n = tally.n_trials * len(entry.numbers)
             self.n_done += n

@@ -222,11 +222,11 @@ def _run_once(
                 driver = _PlanRunner(plan, store, stop, source, cluster, workers, progress, reread=reread)
             outcome = driver.run(note)
         except StopRequest:  # before anything was counted
-            store.update_run(state="stopped", message=stop.reason, ended=time.time())
+            store.commit(state="stopped", message=stop.reason, ended=time.time())
             return Outcome(store.run.number, store.where, stop.reason)
         except SigdaskError as error:
             with suppress(SigdaskError):
-                store.update_run(state="failed", message=str(error), ended=time.time())
+                store.commit(state="failed", message=str(error), ended=time.time())
             raise
         if driver.table is None:
             return outcome
@@ -295,7 +295,7 @@ class _PlanRunner:
 
     def run(self, note: MessageCallback) -> Outcome:
         n_kept, n_wanted = self.ledger.sum_trials()
-        self.store.update_run(comparisons=self.n_results, kept=n_kept, wanted=n_wanted)
+        self.store.commit(comparisons=self.n_results, kept=n_kept, wanted=n_wanted)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
         counting = CountRunner(self.ledger, self.stop, note, progress=self.show_progress)
         try:
@@ -353,7 +353,7 @@ class _PlanRunner:
             second_looks = dict(Counter(names[row] for row in np.flatnonzero(table.seen_with).tolist()))
         stopped = "" if is_counted else self.stop.reason
         state = "stopped" if stopped else "failed" if counting.problems else "finished"
-        self.store.update_run(
+        self.store.commit(
             state=state,
             message=stopped or "; ".join(counting.problems),
             ended=time.time(),

@@ -80,7 +80,7 @@ def judge_night(
             interruptible=interruptible,
         )
     verdict = judge_rules(plan.gate.rules, table, evidence, runs_per_year=plan.gate.runs_per_year)
-    store.update_run(details=store.run.details | {"verdict": build_record(verdict)})
+    store.commit(details=store.run.details | {"verdict": build_record(verdict)})
     return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(store.run.started).astimezone()))
 
 

@@ -101,9 +101,7 @@ class Ledger:
                 sizes[numbers] = math.prod((*job.panel.shape, job.panel.manner.n_tails))
             np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
         self._starts, self._sizes = np.cumsum(sizes) - sizes, sizes
-        stored = store.read(read_tallies, self._digests, sizes, self.wanted)
-        self.n_trials = {run: tallies.n_trials for run, tallies in stored.items()}
-        self._counts = {run: tallies.counts for run, tallies in stored.items()}
+        self.n_trials, self._counts = store.read(read_tallies, self._digests, sizes, self.wanted)
 
     def _locate(self, numbers: Integers) -> Integers:
         """Return the places of the counts of comparisons of equal size, shape (n, size)."""

@@ -17,27 +17,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection
 
 from sigdask.errors import DamagedError, HeldError, SigdaskError, StoreError
+from sigdask.nightly.store import database as databases
 from sigdask.nightly.store import results, runs, tallies
-from sigdask.nightly.store.database import (
-    SILENT_SECONDS,
-    Database,
-    LockedError,
-    check_tables,
-    create_engine,
-    create_tables,
-    describe_url,
-    hold_lock,
-    open_for_reading,
-    parse_url,
-)
+from sigdask.nightly.store.database import Database, LockedError, open_for_reading
 from sigdask.nightly.store.results import COMPARISON, COMPLETE
 from sigdask.nightly.store.runs import PlanRun
-from sigdask.nightly.store.tallies import NewTallies, StoredTallies
+from sigdask.nightly.store.tallies import NewTallies
 from sigdask.results.table import Table
 
-__all__ = [
-    "COMPARISON", "COMPLETE", "NewTallies", "PlanRun", "Store", "StoredTallies", "open_for_reading", "open_store",
-]  # fmt: skip
+__all__ = ["COMPARISON", "COMPLETE", "NewTallies", "PlanRun", "Store", "open_for_reading", "open_store"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,14 +53,12 @@ class Store:
         self.database, self._is_patient = database, is_patient
         self.where, self.location = database.where, database.location
         with database.transaction() as connection:
-            if not check_tables(connection, self.where):
-                create_tables(connection)
+            databases.check_tables(connection, self.where, is_writer=True)
             self.run = runs.begin_run(connection, plan, path, details)
 
-    def commit(self, new: Sequence[NewTallies], n_counted: int = 0, seconds_left: float | None = None) -> None:
-        """Save tallies and, until the run has ended, how many trials it has counted and the time left, at once."""
-        if self.run.ended is None:
-            self.run = replace(self.run, counted=n_counted, left=seconds_left)
+    def commit(self, new: Sequence[NewTallies] = (), **changes: Any) -> None:
+        """Save tallies, and other values of some fields of the run, at once."""
+        self.run = replace(self.run, **changes)
 
         def write(connection: Connection) -> None:
             tallies.write_tallies(connection, new)
@@ -83,11 +69,6 @@ class Store:
     def save_results(self, table: Table) -> int:
         """Save the results, with `COMPARISON` and `COMPLETE`; return how many are new, changed or gone."""
         return self._write(lambda c: results.save_results(c, self.run.plan, self.run.number, table))
-
-    def update_run(self, **changes: Any) -> None:
-        """Record other values of some fields of the run."""
-        self.run = replace(self.run, **changes)
-        self._write(lambda connection: runs.save_run(connection, self.run))
 
     def read(self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what a function reads in one transaction."""
@@ -118,8 +99,8 @@ class Store:
         """Raise StoreError if another run has begun, so that its driver took over."""
         if runs.find_latest(connection, self.run.plan) != self.run.number:
             raise StoreError(
-                f"store {self.where}: this run gave no sign of life for {SILENT_SECONDS} s, so another run took over "
-                "the store; the counts of the other run are stored"
+                f"store {self.where}: this run gave no sign of life for {databases.SILENT_SECONDS} s, so another run "
+                "took over the store; the counts of the other run are stored"
             )
 
 
@@ -157,9 +138,9 @@ def open_store(
         It is damaged. A file was moved aside.
     """
     store = None
-    with closing(Database(create_engine(parse_url(location), is_writer=True))) as database:
+    with closing(Database(databases.create_engine(databases.parse_url(location), is_writer=True))) as database:
         try:
-            with hold_lock(database, plan), _moving_damage(database):
+            with databases.hold_lock(database, plan), _moving_damage(database):
                 store = Store(database, plan, path, details, patient)
                 yield store
         except LockedError:
@@ -186,7 +167,9 @@ def _moving_damage(database: Database) -> Iterator[None]:
 
 
 def _build_held_error(location: str, plan: str) -> HeldError:
-    what = f"store {describe_url(parse_url(location))}" + (f", plan {plan!r}," if "://" in location else "")
+    what = f"store {databases.describe_url(databases.parse_url(location))}" + (
+        f", plan {plan!r}," if "://" in location else ""
+    )
     who = "another process"
     with suppress(SigdaskError), open_for_reading(location) as connection:
         run = runs.read_run(connection, runs.find_latest(connection, plan))

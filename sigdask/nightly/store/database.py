@@ -18,7 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -64,54 +64,45 @@ RESULTS = Table(
 """What each run changed in the results of its plan (`results`)."""
 
 
-def check_tables(connection: Connection, where: str) -> bool:
-    """Return whether a database has the tables of a store.
+def check_tables(connection: Connection, where: str, *, is_writer: bool) -> None:
+    """Check that a database has the tables of a store, and no others; a writer creates them in an empty one.
 
     Raises
     ------
     InputError
-        It is the database of another program, or a store of another version.
+        It is empty, the database of another program, or a store of another version.
     DamagedError
         It states no version, or its pages refer to each other wrongly.
     """
-    own = {name: _write_definition(CreateTable(table).compile(connection)) for name, table in TABLES.tables.items()}
+    own = {name: str(CreateTable(table).compile(connection)).strip() for name, table in TABLES.tables.items()}
     is_sqlite = connection.dialect.name == "sqlite"
     if is_sqlite:
         rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-        objects = {str(name): _write_definition(sql) for name, sql in rows}
+        objects = {str(name): str(sql).strip() for name, sql in rows}
     else:  # which may hold tables of others
         objects = {name: own[name] for name in sa.inspect(connection).get_table_names() if name in own}
-    if "meta" in objects and objects["meta"] == own["meta"]:
+    if not objects and not is_writer:
+        raise InputError(f"store {where}: no plan has been run yet")
+    if not objects:
+        TABLES.create_all(connection)
+        connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
+        return
+    version, others = None, [name for name in {**objects, **own} if objects.get(name) != own.get(name)]
+    if "meta" not in others:
         version = connection.execute(sa.select(META.c.value).where(META.c.name == "version")).scalar_one_or_none()
         if version is None:
             raise DamagedError("meta: it states no version")
-        if version != str(VERSION):
-            raise InputError(
-                f"store {where}: found schema version {version[:20]}, expected {VERSION}",
-                remedy="move the file aside (or name another store with --store), and the next run counts again",
-            )
-    others = [name for name in {**objects, **own} if objects.get(name) != own.get(name)]
-    if objects and others:
+    if others or version != str(VERSION):
+        found = "a database of another program" if version is None else f"schema version {version[:20]}"
+        differences = f", with another {format_list(others, 5)}" if others else ""
         raise InputError(
-            f"store {where}: is a database of another program, or of another version of sigdask (it differs in "
-            f"{format_list(others, 5)})",
-            remedy="name another store with --store",
+            f"store {where}: found {found}{differences}, expected {VERSION}",
+            remedy="move the file aside (or name another store with --store), and the next run counts again",
         )
     if is_sqlite:  # reading pages that refer to each other wrongly might never end
         words = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
         if words != "ok":
             raise DamagedError(f"the file: {' '.join(words.split())}")
-    return bool(objects)
-
-
-def create_tables(connection: Connection) -> None:
-    """Create the tables in a database that has none."""
-    TABLES.create_all(connection)
-    connection.execute(sa.insert(META).values(name="version", value=str(VERSION)))
-
-
-def _write_definition(sql: object) -> str:
-    return " ".join(str(sql).split())
 
 
 BUSY_SECONDS = 30
@@ -127,28 +118,22 @@ class Database:
         The file, or the URL without its secrets.
     location : str
         Path or full URL of the store. It is never shown.
+    is_sqlite : bool
+        Whether the store is a file.
     """
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self.engine, self.close = engine, engine.dispose
+        self.is_sqlite = engine.dialect.name == "sqlite"
         self.where = describe_url(engine.url)
         self.location = self.where if self.is_sqlite else engine.url.render_as_string(hide_password=False)
         self._secrets = _list_secrets(engine.url)
-
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether the store is a file."""
-        return self.engine.dialect.name == "sqlite"
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Commit all statements, or none if one fails."""
         with translate_errors(self.where, self._secrets), self.engine.begin() as connection:
             yield connection
-
-    def close(self) -> None:
-        """Close all connections."""
-        self.engine.dispose()
 
 
 @contextmanager
@@ -162,19 +147,10 @@ def open_for_reading(location: str) -> Iterator[Connection]:
     StoreError
         It cannot be reached.
     """
-    url = parse_url(location)
-    database = Database(create_engine(url, is_writer=False))  # which refuses a file that may not be seen
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
-        raise InputError(
-            f"store {url.database}: no such file. Check the path. A plan has no store before `sigdask run PLAN.toml`"
-        )
-    try:
-        with database.transaction() as connection:
-            if not check_tables(connection, database.where):
-                raise InputError(f"store {database.where}: no plan has been run yet")
-            yield connection
-    finally:
-        database.close()
+    engine = create_engine(parse_url(location), is_writer=False)
+    with closing(Database(engine)) as database, database.transaction() as connection:
+        check_tables(connection, database.where, is_writer=False)
+        yield connection
 
 
 def parse_url(text: str) -> URL:
@@ -224,11 +200,13 @@ def create_engine(url: URL, *, is_writer: bool) -> Engine:
     single = {"poolclass": sa.QueuePool, "pool_size": 1, "max_overflow": 0}
     if url.get_backend_name() == "sqlite":
         path = Path(url.database or "")
-        check_files(path)
+        check_files(path, is_writer=is_writer)
         address = f"file:{quote(str(path.absolute()))}?mode={'rwc' if is_writer else 'ro'}"
-        connect = partial(sqlite3.connect, address, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
-        engine = sa.create_engine(url, creator=connect, **single)
-        sa.event.listen(engine, "connect", _set_up_sqlite)
+        # SQLAlchemy begins transactions explicitly, not the driver by guessing
+        options = {"uri": True, "timeout": BUSY_SECONDS, "check_same_thread": False, "isolation_level": None}
+        engine = sa.create_engine(url, creator=partial(sqlite3.connect, address, **options), **single)
+        pragmas = "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF"
+        sa.event.listen(engine, "connect", lambda connection, _: connection.executescript(pragmas))
         begin = "BEGIN IMMEDIATE" if is_writer else "BEGIN"
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
@@ -243,12 +221,6 @@ _CONNECTION_OPTIONS = {
 """Connection options of PostgreSQL. Without the last, a database in SQL_ASCII would return bytes for texts."""
 
 
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # SQLAlchemy begins transactions explicitly, not the driver by guessing
-    for pragma in ("synchronous = FULL", "trusted_schema = OFF"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
 READ_WITH_LOG = b"\2"
 """Version of the file format, at byte 19, of a database with a write-ahead log."""
 
@@ -256,8 +228,8 @@ SUPER_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 """Last bytes of a rollback journal that names a super-journal, a file that SQLite deletes after the rollback."""
 
 
-def check_files(path: Path) -> None:
-    """Raise InputError if SQLite must not see a store, or the journal beside it.
+def check_files(path: Path, *, is_writer: bool) -> None:
+    """Raise InputError if there is nothing to read, or if SQLite must not see a store, or the journal beside it.
 
     SQLite writes what a journal holds into the store, and deletes the super-journal that it names. A journal of
     sigdask's own names none (SQLite's file format, "The rollback journal"), and its stores have no write-ahead log,
@@ -266,6 +238,10 @@ def check_files(path: Path) -> None:
     try:
         if not path.parent.is_dir():
             raise InputError(f"store {path}: its folder does not exist")
+        if not is_writer and not os.path.lexists(path):
+            raise InputError(
+                f"store {path}: no such file. Check the path. A plan has no store before `sigdask run PLAN.toml`"
+            )
         if path.exists() and not path.is_file():
             raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
         for file in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal"))):
@@ -336,10 +312,8 @@ DAMAGE = ("SQLITE_", "XX", "42", "23", "22")
 
 def _convert_error(where: str, error: sa.exc.DBAPIError, secrets: Collection[str]) -> SigdaskError:
     words = _get_first_line(error.orig if error.orig is not None else error, secrets)
-    if isinstance(error.orig, sqlite3.Error):
-        code = getattr(error.orig, "sqlite_errorname", "SQLITE_ERROR")
-    else:  # psycopg reports no state for a connection that fails
-        code = getattr(error.orig, "sqlstate", None) or "08"
+    unknown = "SQLITE_ERROR" if isinstance(error.orig, sqlite3.Error) else "08"  # a connection of psycopg that fails
+    code = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or unknown
     if code == "SQLITE_NOTADB":
         return InputError(
             f"store {where}: the file is not an SQLite database",
@@ -386,7 +360,7 @@ def hold_lock(database: Database, plan: str) -> Iterator[None]:
         with ExitStack() as stack:
             try:
                 file = stack.enter_context(_open_lock(database.where, os.O_RDWR | os.O_CREAT))
-                _wait_for_lock(database.where, partial(_take_lock, file))
+                _wait_for_lock(database.where, partial(_take_lock, file, fcntl.LOCK_EX))
             except OSError as error:
                 problem = f"store {database.where}: the file {database.where}-lock cannot be locked"
                 remedy = "make it, the store and their folder writable, or choose another file system with --store"
@@ -421,10 +395,10 @@ def _open_lock(store: str, flags: int) -> IO[bytes]:
     return os.fdopen(os.open(f"{store}-lock", flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o666), "rb")
 
 
-def _take_lock(file: IO[bytes]) -> bool:
+def _take_lock(file: IO[bytes], kind: int) -> bool:
     """Return whether no other process had the lock of a file, which this one has then."""
     with suppress(BlockingIOError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
         return True
     return False
 
@@ -452,10 +426,9 @@ def _get_number(plan: str) -> int:
 
 def is_locked(connection: Connection, plan: str) -> bool:
     """Return whether a driver holds the lock of a store or plan."""
-    if connection.dialect.name == "postgresql":
-        query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = :lock AND objid = :plan"
-        values = {"lock": LOCK_ID, "plan": _get_number(plan) % 2**32}
-        return bool(connection.execute(sa.text(query), values).scalar_one())
+    if connection.dialect.name == "postgresql":  # until the transaction ends, others can only share it
+        query = f"SELECT pg_try_advisory_xact_lock_shared({LOCK_ID}, {_get_number(plan)})"
+        return not connection.exec_driver_sql(query).scalar_one()
     with suppress(OSError), _open_lock(str(connection.engine.url.database), os.O_RDONLY) as file:
-        return not _take_lock(file)
+        return not _take_lock(file, fcntl.LOCK_SH)
     return False  # there is no such file, or this user may not see it

@@ -7,8 +7,7 @@ stores these 50. A run that keeps nothing, or that comes after much that was rep
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import compress
@@ -49,38 +48,31 @@ NO_ROWS = np.zeros(0, np.int64)
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 """Type of columns of texts."""
 
-States = tuple[Table, list[tuple[int, Callable[[], Integers]]]]
-"""Stored rows; and the rows that held after an earliest run, and after each later run that changed any."""
+History = tuple[Table, Callable[[int], Integers]]
+"""Stored rows; and a function that returns those that held after a run."""
 
 
 def save_results(connection: Connection, plan: str, number: int, current: Table) -> int:
     """Save a run's results, in place of those that it saved before; return how many are new, changed or gone."""
     connection.execute(sa.delete(RESULTS).where(RESULTS.c.run == number))
-    stored, states = _read_states(connection, plan, number, number)
-    before = states[0][1]()
+    stored, find_held = read_history(connection, plan, number, number)
+    before = find_held(number)
     former = stored.take(before)
-    predecessors = _find_rows(former, current)
+    predecessors = find_rows(former, current)
     new = np.flatnonzero(predecessors >= 0)
     is_same = are_equal(former, current, _list_columns(former, current), predecessors[new], new)
     places = np.full(len(current), -1)
     places[new[is_same]] = before[predecessors[new[is_same]]]
     if len(places) != len(before) or (places != before).any():
-        _save_state(connection, plan, number, current, places, len(stored))
+        added = np.flatnonzero(places < 0)
+        places[added] = len(stored) + np.arange(len(added))
+        base = _find_base(connection, plan, number)
+        if len(added) == len(places) or len(stored) + len(added) > 2 * len(current):
+            base, places, added = number, np.arange(len(current)), np.arange(len(current))
+        steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number, base)
+        rows = _seal_table(current.take(added), number)
+        connection.execute(sa.insert(RESULTS).values(run=number, plan=plan, base=base, places=steps, rows=rows))
     return len(_compare(former, current, predecessors))
-
-
-def _save_state(
-    connection: Connection, plan: str, number: int, current: Table, places: Integers, n_stored: int
-) -> None:
-    """Save what a run changed; `places` are those of its results among the `n_stored` rows, -1 for new ones."""
-    added = np.flatnonzero(places < 0)
-    places[added] = n_stored + np.arange(len(added))
-    base = _find_base(connection, plan, number)
-    if len(added) == len(places) or n_stored + len(added) > 2 * len(current):
-        base, places, added = number, np.arange(len(current)), np.arange(len(current))
-    steps = seal(np.diff(places, prepend=0).astype("<i4").tobytes(), "places", number, base)
-    rows = _seal_table(current.take(added), number)
-    connection.execute(sa.insert(RESULTS).values(run=number, plan=plan, base=base, places=steps, rows=rows))
 
 
 def _find_base(connection: Connection, plan: str, number: int) -> int:
@@ -92,21 +84,23 @@ def _find_base(connection: Connection, plan: str, number: int) -> int:
     return base
 
 
-def _read_states(connection: Connection, plan: str, first: int, last: int) -> States:
-    """Return the results that held after a run, and after each later one that changed any, up to a last one."""
+def read_history(connection: Connection, plan: str, first: int, last: int) -> History:
+    """Return the rows of the results that held after runs from a first to a last one."""
     base, budget, n_rows = _find_base(connection, plan, first), MAX_BYTES, 0
     is_read = RESULTS.c.plan == plan, RESULTS.c.run.between(base, last)
-    tables, states, starts = [Table.build_empty()], [(0, lambda: NO_ROWS)], dict[int, int]()
+    tables, places, starts = [Table.build_empty()], dict[int, Callable[[], Integers]](), dict[int, int]()
     for row in connection.execute(sa.select(RESULTS).where(*is_read).order_by(RESULTS.c.run)):
         table = _unseal_table(row.rows, row.run, budget)
         budget += MAX_RATIO * len(row.rows) - table.data.nbytes
         starts[row.run], n_rows = n_rows, n_rows + len(table)
         tables.append(table)
-        place = partial(_unseal_places, row, starts.get(row.base, n_rows), n_rows)
-        if row.run <= first:
-            states.clear()
-        states.append((row.run, place))
-    return Table.join(tables), states
+        places[row.run] = partial(_unseal_places, row, starts.get(row.base, n_rows), n_rows)
+
+    def find_held(number: int) -> Integers:
+        latest = max((run for run in places if run <= number), default=None)
+        return NO_ROWS if latest is None else places[latest]()
+
+    return Table.join(tables), find_held
 
 
 def _unseal_places(row: sa.Row[Any], start: int, n_rows: int) -> Integers:
@@ -141,7 +135,7 @@ def _unseal_table(sealed: bytes, number: int, budget: int) -> Table:
     return Table(data, np.nan)
 
 
-def _find_rows(table: Table, query: Table) -> Integers:
+def find_rows(table: Table, query: Table) -> Integers:
     """Return, for each row of `query`, the first row of a table with the same identity, or -1."""
     numbers = number_rows(*(join_columns([table[name], query[name]]).codes for name in IDENTITY))
     first_rows = np.full(numbers.max(initial=-1) + 1, -1)
@@ -167,11 +161,10 @@ def are_equal(
     return is_equal
 
 
-def fetch_results(connection: Connection, plan: str, number: int | None = None, alpha: float = np.nan) -> Table:
-    """Return the results that held after a run (None: those that do now), in order, with a level."""
-    last = LATEST if number is None else number
-    stored, states = _read_states(connection, plan, last, last)
-    return stored.take(states[0][1]()).replace(alpha=alpha)
+def fetch_results(connection: Connection, plan: str, number: int, alpha: float = np.nan) -> Table:
+    """Return the results that held after a run, in order, with a level."""
+    stored, find_held = read_history(connection, plan, number, number)
+    return stored.take(find_held(number)).replace(alpha=alpha)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,16 +210,12 @@ class Changes:
             "gained": is_significant & ~was_significant,
             "lost": was_significant & ~is_significant,
             "reversed": was_significant & is_significant & ((old.score_a > old.score_b) != (new.score_a > new.score_b)),
-            "p": ~are_equal(self.old, self.new, P_COLUMNS, *rows),
+            "p": ~are_equal(self.old, self.new, ("p_value", "p_adjusted", "n_trials"), *rows),
         }.items():
             marks[kind] = in_both.copy()
             marks[kind][in_both] = applies
         rows_of_marks = zip(*(applies.tolist() for applies in marks.values()), strict=True)
         return [(*compress(marks, row),) or ("details",) for row in rows_of_marks]
-
-
-P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
-"""Columns of p-values. A rule that gives a decision has none."""
 
 
 def _find_significant(table: Table) -> NDArray[np.bool_]:
@@ -235,15 +224,10 @@ def _find_significant(table: Table) -> NDArray[np.bool_]:
     return np.asarray(p <= table.alpha)
 
 
-def find_changes(connection: Connection, plan: str, from_run: int, to_run: int, alpha: float = np.nan) -> Changes:
-    """Return the results that differ after run `to_run` from those after `from_run`."""
-    stored, states = _read_states(connection, plan, from_run, to_run)
-    before, after = (place() for _, place in (states[0], states[-1]))
-    old, new = (
-        stored.take(some[~np.isin(some, others)]).replace(alpha=alpha)
-        for some, others in ((before, after), (after, before))
-    )
-    return _compare(old, new, _find_rows(old, new))
+def find_changes(stored: Table, before: Integers, after: Integers) -> Changes:
+    """Return the changes between rows of a history that held before and after a run."""
+    old, new = (stored.take(some[~np.isin(some, others)]) for some, others in ((before, after), (after, before)))
+    return _compare(old, new, find_rows(old, new))
 
 
 def _compare(old: Table, new: Table, predecessors: Integers) -> Changes:
@@ -254,21 +238,6 @@ def _compare(old: Table, new: Table, predecessors: Integers) -> Changes:
     changed = np.setdiff1d(np.arange(len(new)), rows[is_same])
     old_rows = np.concatenate([predecessors[changed], gone])
     return Changes(old, new, old_rows, np.concatenate([changed, np.full(len(gone), -1)]))
-
-
-def fetch_series(
-    connection: Connection, plan: str, numbers: Sequence[int], table: Table, names: Sequence[str]
-) -> dict[str, NDArray[np.float64]]:
-    """Return columns of a table's comparisons after each of some runs: arrays of shape (n_rows, n_runs), or NaN."""
-    stored, states = _read_states(connection, plan, min(numbers, default=0), max(numbers, default=0))
-    row_of_stored, runs = _find_rows(table, stored), [run for run, _ in states]
-    series = {name: np.full((len(table), len(numbers)), np.nan) for name in names}
-    for k, number in enumerate(numbers):
-        places = states[max(bisect_right(runs, number) - 1, 0)][1]()
-        places = places[row_of_stored[places] >= 0]
-        for name, values in series.items():
-            values[row_of_stored[places], k] = stored[name][places]
-    return series
 
 
 def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -> Integers:

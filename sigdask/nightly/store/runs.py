@@ -17,8 +17,7 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 import sqlalchemy as sa
-from pydantic import AfterValidator, Field, StrictInt, TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 from sqlalchemy import Connection, Row
 
 from sigdask.errors import DamagedError, InputError
@@ -81,20 +80,6 @@ def unseal(sealed: bytes, *key: Any, spare: int, ratio: int) -> bytes:
     return content
 
 
-def seal_json(value: Any, *key: Any) -> bytes:
-    """Return a JSON value as sealed bytes."""
-    return seal(json.dumps(value).encode(), *key)
-
-
-def unseal_json(sealed: bytes, *key: Any) -> Any:
-    """Return a JSON value; raise DamagedError if it is damaged, too long, or nested too deeply."""
-    content = unseal(sealed, *key, spare=2**24, ratio=64)
-    try:
-        return from_json(content)  # which refuses deep nesting
-    except ValueError as error:
-        raise DamagedError(f"{' '.join(map(str, key))} ({error})") from None
-
-
 Count = Annotated[int, Field(ge=0)]
 Time = Annotated[float, Field(ge=0, le=253_402_300_799)]
 """Seconds since 1970, at most the last second of the year 9999."""
@@ -143,11 +128,6 @@ class Details:
 _DETAILS = TypeAdapter(Details)
 
 
-def _check_details(details: dict[str, Any]) -> dict[str, Any]:
-    _DETAILS.validate_python(details)
-    return details
-
-
 @dataclass(frozen=True, slots=True)
 class PlanRun:
     """One run of a plan, as recorded.
@@ -186,7 +166,7 @@ class PlanRun:
     state: str
     host: str
     pid: int
-    details: Annotated[dict[str, Any], AfterValidator(_check_details)]
+    details: dict[str, Any]
     message: str = ""
     comparisons: Count = 0
     kept: Count = 0
@@ -197,8 +177,7 @@ class PlanRun:
     @property
     def n_changed(self) -> int:
         """Number of results that are new, changed or gone."""
-        changed: int = self.details.get("changed", 0)
-        return changed
+        return int(self.details.get("changed", 0))
 
     @property
     def has_results(self) -> bool:
@@ -228,7 +207,7 @@ def begin_run(connection: Connection, plan: str, path: str, details: dict[str, A
 def save_run(connection: Connection, run: PlanRun) -> None:
     """Save a run, with the time."""
     record = {f.name: getattr(run, f.name) for f in fields(run)} | {"updated": time.time()}
-    sealed = seal_json(record, "runs", run.number)
+    sealed = seal(json.dumps(record).encode(), "runs", run.number)
     connection.execute(sa.update(RUNS).where(RUNS.c.id == run.number).values(record=sealed))
 
 
@@ -265,7 +244,8 @@ def is_running(connection: Connection, run: PlanRun) -> bool:
 
 def _read_run(row: Row[Any]) -> PlanRun:
     try:
-        run = _RUN.validate_python(unseal_json(row.record, "runs", row.id))
+        run = _RUN.validate_json(unseal(row.record, "runs", row.id, spare=2**24, ratio=64))
+        _DETAILS.validate_python(run.details)
     except ValidationError as error:
         raise DamagedError(f"runs {row.id}: {' '.join(str(error).split())[:200]}") from None
     return replace(run, number=row.id, plan=row.plan)

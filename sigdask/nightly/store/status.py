@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import UserDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
@@ -14,24 +14,20 @@ from numpy.typing import NDArray
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store import COMPLETE, PlanRun, open_for_reading, results, runs
-from sigdask.nightly.store.database import describe_url, parse_url
 from sigdask.nightly.store.results import NO_ROWS, Changes
 from sigdask.nightly.store.runs import UNREADABLE
 from sigdask.report.presentable import Results
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import list_dicts
 from sigdask.results.table import Table
-from sigdask.text import to_plain
+from sigdask.text import redact, to_plain
 
 
 class ResultsBySet(UserDict[str, Any]):
     """Results of test sets by name, each built when it is first used, because a night of thousands prints few."""
 
-    def __getitem__(self, name: str) -> Results:
-        value = self.data[name]
-        results: Results = value if isinstance(value, Results) else value()
-        self.data[name] = results
-        return results
+    def __getitem__(self, name: str) -> Any:
+        return self.data[name]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ def apply_frame(frame: Mapping[str, Any], table: Table, store: str) -> Results:
     try:
         return Results.from_document(table, frame)
     except UNREADABLE as error:
-        raise DamagedError(f"runs: results of a test set ({error})", describe_url(parse_url(store))) from None
+        raise DamagedError(f"runs: results of a test set ({error})", redact(store)) from None
 
 
 def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> list[PlanRun]:
@@ -109,21 +105,20 @@ def build_report(store: str, plan: str | None = None, number: int | None = None)
         name = runs.find_plan(connection, plan)
         run = next(runs.iter_runs(connection, name, number), None)
         if run is None or number not in {None, run.number}:
-            numbers = [str(other.number) for other in runs.iter_runs(connection, name)]
-            first_and_last = " to ".join(dict.fromkeys([numbers[-1], numbers[0]]))
-            raise InputError(f"plan {name!r} has no run {number}; its runs: {first_and_last}")
+            raise InputError(f"plan {name!r} has no run {number}", remedy="`sigdask history` lists its runs")
         previous = runs.find_previous_run(connection, run)
         before = None if previous is None else previous.number
         alpha = float(run.details["settings"]["alpha"])
-        table = results.fetch_results(connection, name, run.number, alpha)
-        changes = results.find_changes(connection, name, before or run.number, run.number, alpha)
+        stored, find_held = results.read_history(connection, name, before or run.number, run.number)
+    stored, held = stored.replace(alpha=alpha), find_held(run.number)
+    table = stored.take(held)
     return PlanReport(
         run=run,
         table=table,
         results=group_by_set(run.details, table, store),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=before,
-        changes=changes,
+        changes=results.find_changes(stored, held if before is None else find_held(before), held),
         store=store,
     )
 
@@ -140,7 +135,7 @@ def group_by_set(details: Mapping[str, Any], table: Table, store: str) -> Result
     def build_results(name: str) -> Results:
         return apply_frame(frames.get(name, details["settings"]), table.take(rows[name]), store)
 
-    return ResultsBySet({name: partial(build_results, name) for name in shown})
+    return ResultsBySet({name: cache(partial(build_results, name)) for name in shown})
 
 
 Nights = tuple[list[int], dict[str, NDArray[np.float64]]]
@@ -169,7 +164,14 @@ def read_nights(store: str, run: PlanRun, table: Table, limit: int) -> Nights:
     with open_for_reading(store) as connection:
         earlier_runs = (earlier for earlier in runs.iter_runs(connection, run.plan, run.number) if earlier.has_results)
         numbers = [earlier.number for earlier in islice(earlier_runs, limit)][::-1]
-        names = ("score_a", "score_b", "p_value", "p_adjusted")
-        series = results.fetch_series(connection, run.plan, numbers, table, names)
-    p = np.where(np.isnan(series["p_adjusted"]), series["p_value"], series["p_adjusted"])
-    return numbers, {"score_a": series["score_a"], "score_b": series["score_b"], "p": p}
+        stored, find_held = results.read_history(connection, run.plan, numbers[0] if numbers else 0, run.number)
+    p = np.where(np.isnan(stored.p_adjusted), stored.p_value, stored.p_adjusted)
+    columns = {"score_a": stored.score_a, "score_b": stored.score_b, "p": p}
+    series = {name: np.full((len(table), len(numbers)), np.nan) for name in columns}
+    row_of_stored = results.find_rows(table, stored)
+    for k, number in enumerate(numbers):
+        held = find_held(number)
+        held = held[row_of_stored[held] >= 0]
+        for name, values in series.items():
+            values[row_of_stored[held], k] = columns[name][held]
+    return numbers, series

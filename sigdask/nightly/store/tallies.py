@@ -53,22 +53,6 @@ class NewTallies:
     counts: Integers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTallies:
-    """Stored counts of some comparisons in one run.
-
-    Attributes
-    ----------
-    n_trials : int64 array, shape (n,)
-        Number of trials of which the counts are.
-    counts : int64 array, shape (n_rounds, total size)
-        Exceedances in each round, of one comparison after the other.
-    """
-
-    n_trials: Integers
-    counts: Integers
-
-
 def write_tallies(connection: Connection, new: Iterable[NewTallies]) -> None:
     """Write tallies, each of which replaces a row with fewer trials."""
     rows = sorted(row for tallies in new for row in _encode(tallies))
@@ -84,12 +68,8 @@ def _encode(tallies: NewTallies) -> Iterable[tuple[bytes, int, int, bytes]]:
     data = counts.tobytes()
     for k, digest in enumerate(tallies.digests):
         content = data[k * size : (k + 1) * size]
-        yield (
-            digest,
-            tallies.run,
-            tallies.n_trials,
-            content + compute_checksum(content, digest, tallies.run, tallies.n_trials),
-        )
+        checksum = compute_checksum(content, digest, tallies.run, tallies.n_trials)
+        yield digest, tallies.run, tallies.n_trials, content + checksum
 
 
 def _get_type(n_trials: int) -> np.dtype[np.unsignedinteger]:
@@ -98,10 +78,11 @@ def _get_type(n_trials: int) -> np.dtype[np.unsignedinteger]:
 
 def read_tallies(
     connection: Connection, digests: Sequence[bytes], sizes: Integers, wanted: Mapping[int, Integers]
-) -> dict[int, StoredTallies]:
-    """Return the stored counts of comparisons, by run.
+) -> tuple[dict[int, Integers], dict[int, Integers]]:
+    """Return the stored trials and counts of comparisons, by run.
 
-    If the store has more trials than wanted, the counts are of the whole rounds up to the wanted number.
+    Counts have shape (n_rounds, total size), those of one comparison after the other. If the store has more trials than
+    wanted, they are of the whole rounds up to the wanted number.
 
     Parameters
     ----------
@@ -122,30 +103,27 @@ def read_tallies(
     numbers = {digest: k for k, digest in enumerate(digests)}
     groups: dict[tuple[int, int, int], dict[int, bytes]] = defaultdict(dict)
     for first in range(0, len(digests), AT_ONCE):
-        query = sa.select(TALLIES).where(TALLIES.c.digest.in_(digests[first : first + AT_ONCE]))
+        is_wanted = TALLIES.c.digest.in_(digests[first : first + AT_ONCE]), TALLIES.c.run.in_([*wanted])
+        query = sa.select(TALLIES).where(*is_wanted)
         for digest, run, n_trials, counts in connection.execute(query):
             if type(n_trials) is not int or not 0 < n_trials <= MAX_TRIALS or not isinstance(counts, bytes):
                 raise DamagedError(f"tallies: comparison {digest.hex()}, run {run}: not what sigdask writes")
             number = numbers[digest]
             groups[run, n_trials, int(sizes[number])][number] = counts
-    starts, n_all = np.cumsum(sizes) - sizes, int(sizes.sum())
-    tallies = {run: _build_empty(n, n_all) for run, n in wanted.items()}
+    starts = np.cumsum(sizes) - sizes
+    trials = {run: np.zeros_like(n) for run, n in wanted.items()}
+    tallies = {
+        run: np.zeros((len(list_round_ends(n.max(initial=0))), sizes.sum()), np.int64) for run, n in wanted.items()
+    }
     for (run, n_trials, size), contents in groups.items():
-        if run not in tallies:
-            continue
-        stored, found = tallies[run], np.fromiter(contents, np.int64)
+        found = np.fromiter(contents, np.int64)
         counts = _decode([digests[k] for k in contents], run, n_trials, size, [*contents.values()])
-        ends = list_round_ends(n_trials)[: len(stored.counts)]
-        is_wanted = ends[:, None] <= wanted[run][found]  # (n_rounds, n_found)
-        stored.n_trials[found] = (ends[:, None] * is_wanted).max(axis=0, initial=0)
+        ends = list_round_ends(n_trials)[: len(tallies[run])]
+        is_used = ends[:, None] <= wanted[run][found]  # (n_rounds, n_found)
+        trials[run][found] = (ends[:, None] * is_used).max(axis=0, initial=0)
         places = starts[found, None] + np.arange(size)
-        stored.counts[: len(ends), places] = counts[: len(ends)] * is_wanted[..., None]
-    return tallies
-
-
-def _build_empty(wanted: Integers, n_all: int) -> StoredTallies:
-    n_rounds = len(list_round_ends(wanted.max(initial=0)))
-    return StoredTallies(np.zeros(len(wanted), np.int64), np.zeros((n_rounds, n_all), np.int64))
+        tallies[run][: len(ends), places] = counts[: len(ends)] * is_used[..., None]
+    return trials, tallies
 
 
 def _decode(digests: Sequence[bytes], run: int, n_trials: int, size: int, contents: Sequence[bytes]) -> Integers:

@@ -64,7 +64,7 @@ def run_calmly(folder, trials):
 def read_results(store):
     """Return the current results in sorted order."""
     with open_for_reading(str(store)) as connection:
-        results = fetch_results(connection, find_plan(connection, None), None, 0.05)
+        results = fetch_results(connection, find_plan(connection, None), 1000, 0.05)
     return sorted(map(repr, iter_results(results)))
 
 

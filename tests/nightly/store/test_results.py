@@ -47,7 +47,7 @@ DETAILS = {"settings": {"alpha": 0.05, "seed": 0}, "frames": {}}
 def record_night(where, table, state="finished"):
     with open_store(where, "p", details=DETAILS) as store:
         changed = store.save_results(build_stored(table))
-        store.update_run(state=state)
+        store.commit(state=state)
         return store.run.number, changed
 
 
@@ -89,7 +89,9 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
         for earlier, old_rows in nights:
             for upto, new_rows in nights:
                 if earlier < upto:
-                    changed = results.find_changes(connection, "p", earlier, upto, 0.05)
+                    stored, find_held = results.read_history(connection, "p", earlier, upto)
+                    held = find_held(earlier), find_held(upto)
+                    changed = results.find_changes(stored.replace(alpha=0.05), *held)
                     changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
                     sides = {((now or before).a, (now or before).b): (before, now) for before, now in changed}
                     assert {*sides} == changed_keys

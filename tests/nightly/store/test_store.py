@@ -64,8 +64,8 @@ def draw(n_rounds, n=1, size=3, seed=0):
 def fetch(store, *n_wanted, run=0, size=3):
     """Return the used trials of the first comparisons, and the counts of each round."""
     n = len(n_wanted)
-    stored = store.read(tallies.read_tallies, DIGESTS[:n], np.full(n, size), {run: np.array(n_wanted)})[run]
-    return stored.n_trials.tolist(), stored.counts.reshape(-1, n, size).tolist()
+    trials, counts = store.read(tallies.read_tallies, DIGESTS[:n], np.full(n, size), {run: np.array(n_wanted)})
+    return trials[run].tolist(), counts[run].reshape(-1, n, size).tolist()
 
 
 def test_trials_are_kept_by_round(where):
