@@ -72,11 +72,12 @@ def check_writable(text: str, option: str) -> None:
     """Raise if a file cannot be written."""
     path = Path(text)
     try:
-        is_writable = not path.is_dir() and os.access(path.parent, os.W_OK)
+        is_link = path.is_symlink() and (path.is_file() or not path.exists())  # others lead to pipes and devices
+        is_writable = not path.is_dir() and not is_link and os.access(path.parent, os.W_OK)
     except OSError:  # such as a name that is too long
         is_writable = False
     if not is_writable:
-        remedy = "name a file in a folder of this machine that you may write to"
+        remedy = "name a file, not a link to one, in a folder of this machine that you may write to"
         raise InputError(f"{option} {text}: cannot be written", remedy=remedy)
 
 

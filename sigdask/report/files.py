@@ -61,8 +61,7 @@ def _format_parquet(parts: Iterable[pa.Table]) -> bytes:
 def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
     """Write a file that comes in parts atomically."""
     with open_atomic(path) as file:
-        for part in parts:
-            file.write(part.encode() if isinstance(part, str) else part)
+        file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
 
 
 def write_units(path: Path, units: Iterable[pa.Table]) -> None:
@@ -79,7 +78,8 @@ def write_units(path: Path, units: Iterable[pa.Table]) -> None:
 def open_atomic(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that is replaced completely or not at all; a pipe or device is written directly.
 
-    An existing file keeps its mode. A new file has the mode of the umask.
+    An existing file keeps its mode. A new file has the mode of the umask. A link to a file is refused: whoever made the
+    folder may have put it there, to have another file overwritten.
 
     Raises
     ------
@@ -102,16 +102,17 @@ def open_atomic(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_replacement(path: Path, mode: int | None) -> Iterator[IO[bytes]]:
-    target = Path(os.path.realpath(path))  # a link stays one
+    if path.is_symlink():
+        raise UnfinishedError("cannot be written: it is a symbolic link", file=path, remedy="name the file itself")
     mask = os.umask(0)
     os.umask(mask)
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:100]}-", delete=False) as file:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}-", delete=False) as file:
         temporary = Path(file.name)
         try:
             yield file
             file.flush()
             temporary.chmod(0o666 & ~mask if mode is None else stat.S_IMODE(mode))
-            temporary.replace(target)
+            temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise

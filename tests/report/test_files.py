@@ -40,13 +40,18 @@ def test_a_new_file_has_the_mode_of_the_umask_and_an_old_one_keeps_its_own(tmp_p
     assert (tmp_path / "old").read_text() == "text"
 
 
-def test_a_link_stays_one(tmp_path):
+@pytest.mark.parametrize("target", ["file", "there/new"])
+def test_nothing_is_written_through_a_link_to_a_file_but_into_a_folder_that_is_a_link(tmp_path, target):
     (tmp_path / "there").mkdir()
-    (tmp_path / "link").symlink_to("there/file")
-    for text in ("first", "second"):  # made, then replaced
-        write_parts(tmp_path / "link", [text])
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "there" / "file").read_text() == text
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "link").symlink_to(target)
+    with pytest.raises(UnfinishedError, match="symbolic link; name the file itself"):
+        write_parts(tmp_path / "link", ["text"])
+    assert (tmp_path / "file").read_text() == "kept"
+    assert [*(tmp_path / "there").iterdir()] == []
+    (tmp_path / "folder").symlink_to("there")
+    write_parts(tmp_path / "folder" / "new", ["text"])
+    assert (tmp_path / "there" / "new").read_text() == "text"
 
 
 def test_a_failure_is_told_and_leaves_nothing_behind(tmp_path):

@@ -17,6 +17,7 @@ from sigdask.analysis.comparison.margins import (
 )
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_comparisons
 from sigdask.counts import Counts
+from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import AnyBound
 from sigdask.nightly.gate.rules import (
@@ -184,6 +185,22 @@ def _test_margins(
     tallies = dict(zip(jobs, count(jobs) if jobs else (), strict=True))
     [tested] = tests.build_results(tallies, gains, [spreads[key] for key in keys], units)
     yield from zip(keys, tested, strict=True)
+
+
+def check_margin(rule: NonInferior, counts: Counts, metric: AnyBound, compared: Sequence[tuple[str, str]]) -> None:
+    """Raise if every system is within a margin, because no scores can differ by more.
+
+    `compared` are pairs of a system and its baseline.
+    """
+    spec = CompareSpec(["mean"], margin=rule.margin, alpha=rule.alpha)
+    tests = MarginTests.from_pairs(counts, metric, [(*pair, None) for pair in compared], spec, (NOT_WORSE,))
+    for pair in tests.pairs or ():
+        matched = pair.match_proportions(NOT_WORSE)
+        if matched is not None and rule.margin >= matched.worth:
+            raise InputError(
+                f"found margin = {rule.margin:g}, expected less than {matched.worth:g}, the range of {metric.name} on "
+                f"test set {counts.name!r}"
+            )
 
 
 def _iter_spreads(

@@ -183,8 +183,8 @@ def compute_run_level(rule: NotWorse, n_covered: int, n_shared: int, runs_per_ye
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * share
 
 
-def check_direction(a: str, b: str, baseline: str, alternative: str, metric: str, *, higher_is_better: bool) -> bool:
-    """Raise if a one-sided alternative cannot show that a system is worse than the baseline; return True otherwise.
+def check_direction(a: str, b: str, baseline: str, alternative: str, metric: str, *, higher_is_better: bool) -> None:
+    """Raise if a one-sided alternative cannot show that a system is worse than the baseline.
 
     Parameters
     ----------
@@ -200,7 +200,6 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: str
             f"by {metric}",
             remedy='choose "two-sided" or the other side',
         )
-    return True
 
 
 def _adjust_equal_scores(covered: Sequence[CoveredComparison], level: float) -> list[float | None]:

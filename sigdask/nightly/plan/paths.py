@@ -82,6 +82,8 @@ def resolve_output(text: str, folder: Path) -> Path:
     try:
         if path.is_dir():
             raise _build_error(text, f", which is a folder ({path}), expected a file to write")
+        if path.is_symlink():
+            raise _build_error(text, f", which is a symbolic link ({path}), expected the file itself")
         if not path.parent.is_dir():
             raise _build_error(text, f": no such folder ({path.parent}); make it first")
         if not os.access(path if path.exists() else path.parent, os.W_OK):

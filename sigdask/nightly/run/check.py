@@ -11,6 +11,7 @@ from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import bind_metric, list_pairs
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
+from sigdask.execution import clusters
 from sigdask.execution.run import ClusterExtraction
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
@@ -21,7 +22,8 @@ from sigdask.metrics.extraction import (
     extract_statistics,
     get_user_cache,
 )
-from sigdask.nightly.gate.rules import NotWorse, covers_metric
+from sigdask.nightly.gate.judge import check_margin
+from sigdask.nightly.gate.rules import NonInferior, Rule, covers_metric
 from sigdask.nightly.gate.verdicts import check_direction
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.load import Complaint, PlanKey, attempt, build_error, check_rule_metrics
@@ -71,6 +73,7 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
     """
     addresses.add_folder(plan.path.parent)
     complaints: list[Complaint] = []
+    attempt(complaints, ("cluster",), clusters.check_cluster, plan.cluster)
     source = StatisticsSource(
         get_user_cache(), ClusterExtraction(plan.cluster, plan.comparison["workers"]), tell or ExtractionLog()
     )
@@ -132,17 +135,24 @@ def _check_gate(
             text = f"no system {baseline!r} on test set {test_set.name!r}; systems: {', '.join(counts.systems)}"
             complaints.append(Complaint((*key, "baseline"), text))
             continue
-        if not isinstance(rule, NotWorse):
-            continue
+        pairs = list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"])
+        names = [(counts.systems[i], counts.systems[j]) for i, j in pairs]
+        compared = [(a, b) for a, b in names if baseline in {a, b}]
         for metric in metrics:
-            if not covers_metric(rule, metric.name):
-                continue
-            for i, j in list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"]):
-                a, b = counts.systems[i], counts.systems[j]
-                check = partial(check_direction, higher_is_better=metric.higher_is_better)
-                alternative = test_set.comparison["alternative"]
-                if baseline in {a, b} and not attempt(complaints, key, check, a, b, baseline, alternative, metric.name):
-                    return
+            if covers_metric(rule, metric.name):
+                attempt(complaints, key, _check_rule, rule, counts, metric, baseline, compared, test_set)
+
+
+def _check_rule(
+    rule: Rule, counts: Counts, metric: Any, baseline: str, pairs: Sequence[tuple[str, str]], test_set: TestSet
+) -> None:
+    """Raise if a rule could not be judged by the comparisons of some pairs by one metric."""
+    if isinstance(rule, NonInferior):
+        check_margin(rule, counts, metric, [(b if a == baseline else a, baseline) for a, b in pairs])
+        return
+    for a, b in pairs:
+        alternative = test_set.comparison["alternative"]
+        check_direction(a, b, baseline, alternative, metric.name, higher_is_better=metric.higher_is_better)
 
 
 def _build_size(test_set: TestSet, counts: Counts, study: Study) -> PlanEntrySize:

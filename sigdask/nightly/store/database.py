@@ -246,7 +246,7 @@ def check_files(path: Path, *, is_writer: bool) -> None:
             raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
         for file in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal"))):
             if os.path.lexists(file) and (fault := _find_fault(path, file)):
-                raise InputError(fault, file=file, remedy="move it aside, and make sure who wrote this store")
+                raise InputError(fault, file=file, remedy="move it aside, and make sure who wrote the store")
     except OSError as error:
         raise InputError(
             f"store {path}: cannot be read ({error.strerror})",
@@ -258,7 +258,7 @@ def _find_fault(path: Path, file: Path) -> str:
     """Return why SQLite must not see a store or a journal beside it, or ""."""
     owner = file.lstat().st_uid
     if file.is_symlink():
-        return "is a symbolic link"
+        return "is a symbolic link, not the file itself"
     if owner != os.geteuid() and not (path.exists() and path.stat().st_uid == owner):
         return "belongs to another user"
     with file.open("rb") as content:

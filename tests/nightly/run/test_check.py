@@ -146,3 +146,40 @@ def test_errors_in_some_of_many_test_sets_are_all_listed(tmp_path):
     message = str(run_check(tmp_path, text).exception)
     assert "4 errors" in message
     assert all(f"test_set[{k}]" in message for k in (*bad, 40))
+
+
+@pytest.mark.parametrize(
+    ("metric", "margin", "is_refused"),
+    [("accuracy", 1, True), ("accuracy", 1.5, True), ("accuracy", 0.99, False), ("macro-f1", 1, False)],
+)
+def test_a_margin_that_every_system_meets_is_refused_before_anything_is_counted(tmp_path, metric, margin, is_refused):
+    for name, labels in (("gold", "PPQQ"), ("a", "PPQP"), ("b", "PQQP")):
+        rows = "".join(f"{k},{label}\n" for k, label in enumerate(labels))
+        (tmp_path / f"{name}.csv").write_text(f"id,{'gold' if name == 'gold' else 'label'}\n{rows}")
+    result = run_check(
+        tmp_path,
+        f'pairs = {{ baseline = "a" }}\n[[test_set]]\nname = "x"\nformat = "labels"\ngold = "gold.csv"\n'
+        f'systems = {{ a = "a.csv", b = "b.csv" }}\nmetrics = ["{metric}"]\n'
+        f'[gate]\nrules = [{{ rule = "non-inferior", margin = {margin} }}]\n',
+    )
+    message = str(result.exception or "")
+    assert ("gate.rules[0]: found margin" in message) == is_refused, message
+
+
+OUTPUTS = ['[report]\njson = "out.json"', '[gate]\njson = "out.json"\nrules = [{ rule = "not-worse", baseline = "base" }]',
+           'store = "out.json"']  # fmt: skip
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_link_to_a_file_is_no_output_and_a_link_to_a_folder_is_one(folder, output):
+    (folder / "kept").write_text("kept")
+    (folder / "there").mkdir()
+    (folder / "out.json").symlink_to("kept")
+    (folder / "link").symlink_to("there")
+    text = '[[test_set]]\nname = "one"\nsystems = "runs/{system}.csv"\nignore = ["remark", "kind", "topic"]\n'
+    first, rest = (output, text) if output.startswith("store") else (text, output)
+    refused = run_check(folder, f"{first}\n{rest}")
+    assert "symbolic link" in str(refused.exception)
+    accepted = run_check(folder, f"{first}\n{rest}".replace('"out.json"', '"link/out.json"'))
+    assert accepted.exception is None
+    assert (folder / "kept").read_text() == "kept"

@@ -9,6 +9,8 @@ import sys
 import pytest
 from command import call_sigdask
 
+from sigdask.nightly.store.runs import seal, unseal
+
 PLAN = 'trials = 99\nstore = "night.sqlite"\n[[test_set]]\nname = "x"\nsystems = "t.csv"\n'
 READING = [("status",), ("history",), ("report",)]
 
@@ -96,3 +98,35 @@ def test_a_store_that_cannot_be_written_is_read(folder):
         assert call_sigdask("report", name, cwd=folder).returncode == 0
     assert sqlite3.connect(folder / "night.sqlite").execute("SELECT count(*) FROM runs").fetchone() == (1,)
     assert os.access(folder / "night.sqlite", os.R_OK)
+
+
+@pytest.mark.parametrize("command", [*READING, ("run", "plan.toml", "--store")])
+def test_a_store_that_is_a_link_is_refused_and_one_in_a_folder_that_is_a_link_is_not(folder, command):
+    (folder / "there").mkdir()
+    (folder / "night.sqlite").rename(folder / "there" / "kept")
+    before = (folder / "there" / "kept").read_bytes()
+    (folder / "night.sqlite").symlink_to("there/kept")
+    refused = call_sigdask(*command, "night.sqlite", cwd=folder)
+    assert (refused.returncode, "is a symbolic link" in refused.stderr) == (2, True), refused.stderr
+    assert (folder / "there" / "kept").read_bytes() == before
+    (folder / "night.sqlite").unlink()
+    (folder / "link").symlink_to("there")
+    assert call_sigdask(*command, "link/kept", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a link"])
+def test_a_lock_file_from_a_stranger_stops_no_command_that_reads(folder, kind):
+    lock = folder / "night.sqlite-lock"
+    lock.unlink()
+    if kind == "a pipe":
+        os.mkfifo(lock)
+    else:
+        lock.symlink_to("t.csv")
+    with sqlite3.connect(folder / "night.sqlite") as connection:
+        [record] = connection.execute("SELECT record FROM runs").fetchone()
+        values = json.loads(unseal(record, "runs", 1, spare=2**20, ratio=64))
+        running = seal(json.dumps({**values, "state": "running", "ended": None}).encode(), "runs", 1)
+        connection.execute("UPDATE runs SET record = ?", (running,))
+    connection.close()
+    result = call_sigdask("status", "night.sqlite", cwd=folder)
+    assert (result.returncode, "killed" in result.stdout) == (0, True), result.stderr
