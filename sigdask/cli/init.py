@@ -51,7 +51,9 @@ def command(where: tuple[str, ...], baseline: str | None, **options: Any) -> Non
     for test_set in test_sets if baseline is not None else ():
         if baseline not in test_set.counts.systems:
             systems = format_list([*test_set.counts.systems], MAX_SYSTEMS)
-            raise InputError(f"--baseline {baseline}: not among the systems of test set {test_set.name}: {systems}")
+            raise InputError(
+                f"--baseline {baseline}: not among the systems of test set {test_set.keys['name']}: {systems}"
+            )
     write_parts(plan, [render_draft(test_sets, plan.stem, baseline)])
     for line in describe_survey(test_sets, unused, baseline):
         print_line(line, hang=14)

@@ -69,11 +69,6 @@ class DiscoveredTestSet:
     counts: Counts
     files: tuple[Path, ...]
 
-    @property
-    def name(self) -> str:
-        """Name of the test set."""
-        return str(self.keys["name"])
-
 
 def survey_files(
     targets: Sequence[Path], home: Path, *, gold: Path | None, documents: Path | None, format_: str, missing: str | None
@@ -105,22 +100,16 @@ def survey_files(
         )
     given: dict[str, Any] = {"gold": gold and (gold,), "documents": documents and (documents,), "missing": missing}
     given = {name: value for name, value in given.items() if value} | {"format": format_}
-    test_sets: list[DiscoveredTestSet] = []
-    failures: list[str] = []
-    for files in found:
-        try:
-            test_sets += _read_test_sets(replace(files, **given), home)
-        except InputError as error:
-            failures.append(f"{format_list([path.name for path in files.systems])}: {error}")
-    if failures:
+    try:
+        test_sets = [test_set for files in found for test_set in _read_test_sets(replace(files, **given), home)]
+    except InputError as error:
         names = [_format_path(path, home) for files in found for path in files.systems]
-        subject = "this file is" if len(names) == 1 else f"these {len(names):,} files are"
         raise SeveralError(
-            f"cannot recognise what {subject}: {format_list(names, 6)}",
-            *(f"  {failure}" for failure in dict.fromkeys(failures)),
+            f"cannot recognise what these files are: {format_list(names, 6)}",
+            f"  {error}",
             f"give {spell('gold', 'FILE')} for the gold standard, {spell('format', 'NAME')} (see `sigdask list "
             "formats`), or only the files of the systems",
-        )
+        ) from None
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
     entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]
     unused = [path for path in entries if path.is_file() and used.isdisjoint((path.resolve(), *path.resolve().parents))]
@@ -198,7 +187,7 @@ def _read_folders(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
     try:
         whole = _read_test_set(files, home)
     except InputError:
-        if len(names) == 1:
+        if len(names) < 2:
             raise
         whole = None
     if whole is not None and FILE not in whole.counts.groups:
@@ -347,7 +336,7 @@ def describe_survey(
 ) -> Iterator[str]:
     """Yield lines that state the role of each file, what was guessed, and the line of the plan to change."""
     for test_set in test_sets:
-        yield f"test set {test_set.name}: {_describe_systems(test_set)}"
+        yield f"test set {test_set.keys['name']}: {_describe_systems(test_set)}"
         for key in ("systems", "gold", "references", "documents"):
             if value := test_set.keys.get(key):
                 yield f"  {key:12}{value if isinstance(value, str) else format_list(value, MAX_PATHS)}"

@@ -120,7 +120,7 @@ Pairs = Annotated[
 SiteFolder = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_site)])]
 
 TYPES: dict[str, Any] = {
-    "metrics": Annotated[Names, validate_by(paths.check_metrics)], "pairs": Pairs, "columns": dict[Text, Text],
+    "metrics": Names, "pairs": Pairs, "columns": dict[Text, Text],
     "tests": Annotated[TextOrTexts, validate_by(parse_tests)],
     "references": Annotated[TextOrTexts, resolve_by(paths.resolve_references)],
     "documents": InputFile, "group_file": InputFile,
@@ -188,7 +188,7 @@ class TestSetKeys:
 
     name: Annotated[Text, describe("Unique name. It also determines the random stream.")]
     format: Annotated[
-        Text, validate_by(paths.check_format),
+        Text,
         describe("A format that `sigdask list formats` lists, with its options after the name."),
     ] = "auto"  # fmt: skip
     systems: Annotated[

@@ -1,4 +1,4 @@
-"""Resolve the paths and patterns of a plan relative to its folder, and check other single values.
+"""Resolve the paths and patterns of a plan relative to its folder.
 
 Each function raises InputError, which becomes the error of the key.
 """
@@ -9,22 +9,19 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import HttpUrl, TypeAdapter
 
-from sigdask import formats, metrics
-from sigdask.counts.texts import check_unique
 from sigdask.errors import InputError
-from sigdask.execution import clusters
 from sigdask.formats import Source
-from sigdask.formats.reading.signatures import list_logs
 from sigdask.formats.samples import are_one_system
-from sigdask.io import addresses, as_path, has_wildcards, is_present, match_pattern
+from sigdask.io import as_path, has_wildcards, is_present, match_pattern
+from sigdask.nightly.store.database import parse_url
 from sigdask.report.files import UNIT_FORMATS, find_format
-from sigdask.text import is_url, make_printable, redact, suggest_name
+from sigdask.text import is_url, make_printable, redact
 
 SYSTEM = "{system}"
 PLACEHOLDERS = ("{date}", "{time}")
@@ -42,19 +39,18 @@ def resolve_path(text: str, folder: Path) -> Path:
     if is_url(text):
         return as_path(text)
     try:
-        return as_path(os.path.normpath(folder / Path(text).expanduser()))
-    except RuntimeError as error:  # no such user
-        raise _build_error(text, f": {error}") from None
+        path = Path(os.path.normpath(folder / Path(text).expanduser()))
+        path.exists()  # which raises an error if this user may not know
+    except (RuntimeError, OSError) as error:  # no such user, or no such name
+        raise _build_error(text, f": {getattr(error, 'strerror', None) or error}") from None
+    return path
 
 
 def resolve_source(text: str, folder: Path) -> Path:
     """Return the path of an existing file or folder."""
     path = resolve_path(text, folder)
-    try:
-        if not path.exists():
-            raise InputError(make_printable(f"no such file: {redact(text)} ({path})"))
-    except OSError as error:
-        raise _build_error(text, f": {error.strerror}") from None
+    if not path.exists():
+        raise InputError(make_printable(f"no such file: {redact(text)} ({path})"))
     return path
 
 
@@ -79,17 +75,14 @@ def resolve_output(text: str, folder: Path) -> Path:
     if is_url(text):
         raise _build_error(text, ", expected a local file: sigdask cannot write to URLs")
     path = resolve_path(text, folder)
-    try:
-        if path.is_dir():
-            raise _build_error(text, f", which is a folder ({path}), expected a file to write")
-        if path.is_symlink():
-            raise _build_error(text, f", which is a symbolic link ({path}), expected the file itself")
-        if not path.parent.is_dir():
-            raise _build_error(text, f": no such folder ({path.parent}); make it first")
-        if not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise _build_error(text, f": cannot be written by this user ({path})")
-    except OSError as error:
-        raise _build_error(text, f": {error.strerror}") from None
+    if path.is_dir():
+        raise _build_error(text, f", which is a folder ({path}), expected a file to write")
+    if path.is_symlink():
+        raise _build_error(text, f", which is a symbolic link ({path}), expected the file itself")
+    if not path.parent.is_dir():
+        raise _build_error(text, f": no such folder ({path.parent}); make it first")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise _build_error(text, f": cannot be written by this user ({path})")
     return path
 
 
@@ -101,11 +94,6 @@ def resolve_site(text: str, folder: Path) -> Path:
     if path.exists() and not path.is_dir():
         raise _build_error(text, f", which is a file ({path}), expected a folder")
     return path
-
-
-def is_pattern(text: str) -> bool:
-    """Return whether a path may match several files."""
-    return SYSTEM in text or (has_wildcards(text) if is_url(text) else glob.has_magic(text))
 
 
 Systems = str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]]
@@ -120,10 +108,11 @@ def list_sources(systems: Systems, folder: Path, format_: str = "auto") -> list[
     sources: list[Source] = []
     for name, texts in by_name.items():
         for text in (texts,) if isinstance(texts, str) else texts:
-            if is_pattern(text) and (is_url(text) or not is_present(Path(folder, text).exists)):
+            is_pattern = SYSTEM in text or (has_wildcards(text) if is_url(text) else glob.has_magic(text))
+            if is_pattern and (is_url(text) or not is_present(Path(folder, text).exists)):
                 sources += _match_pattern(text, folder, name, format_)
             else:
-                sources.append(_find_source(text, folder, name, format_))
+                sources.append(Source(resolve_source(text, folder), name))
     return sources
 
 
@@ -134,15 +123,6 @@ def find_sources(systems: Systems, folder: Path, format_: str) -> tuple[Source, 
     if twice := [files for files, n in numbers.items() if n > 1]:
         raise _build_error(str(twice[0][0]), " twice")
     return tuple(sources)
-
-
-def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Source:
-    path = resolve_source(text, folder)
-    try:
-        is_logs = path.is_dir() and _are_logs([path], format_)
-    except OSError as error:
-        raise _build_error(text, f": {error.strerror}") from None
-    return Source(path, name, parts=tuple(list_logs(path)) if is_logs else ())
 
 
 def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -> list[Source]:
@@ -186,9 +166,8 @@ def _group_sources(names: Mapping[Path, str | None], format_: str) -> Iterator[S
         return
     for name, paths in systems.items():
         if _are_logs(paths, format_):
-            parts = tuple(file for path in paths for file in (list_logs(path) if path.is_dir() else [path]))
             homes = [path if path.is_dir() else path.parent for path in paths]
-            yield Source(_find_common_folder(homes), name, parts=parts)
+            yield Source(_find_common_folder(homes), name, parts=tuple(paths))
         else:
             yield from (Source(path, name) for path in paths)
 
@@ -231,70 +210,36 @@ _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 _HTTP_URL = TypeAdapter(HttpUrl)
 
 
-def check_format(text: str) -> str:
-    """Return the name of a format, with its options, or the address of a function."""
-    if formats.is_address(text):
-        addresses.check_address(text, "format")
-        return text
-    name, _ = formats.parse_format(text)
-    choices = ["auto", *formats.FORMATS]
-    if name not in choices:
-        hint = suggest_name(name, choices, f"; there are: {', '.join(choices)}")
-        raise InputError(f"found {text!r}, expected a format{hint}")
-    return text
-
-
-def check_metrics(names: Sequence[str]) -> Sequence[str]:
-    """Return the names of metrics, which no data could make valid if they are not."""
-    check_unique(names, "metric")
-    for name in names:
-        metrics.check_name(name)
-    return names
-
-
 def resolve_cluster(cluster: str, folder: Path) -> str:
     """Return the cluster as `--cluster` takes it; a file's path is made absolute."""
-    if cluster.endswith((".json", ".toml")):
-        path = resolve_existing(cluster, folder)
-        if path.suffix == ".toml":
-            clusters.read(path)
-        return str(path)
-    if cluster not in clusters.CLUSTER_WORDS and not cluster.startswith(("tcp://", "tls://")):
-        hint = suggest_name(cluster, clusters.CLUSTER_WORDS)
-        raise InputError(f"found {cluster!r}, expected {clusters.KINDS}{hint}")
-    return cluster
+    return str(resolve_existing(cluster, folder)) if cluster.endswith((".json", ".toml")) else cluster
 
 
 def resolve_store(text: str, folder: Path) -> str:
     """Return the file or URL of the database."""
-    scheme, separator, _ = text.partition("://")
-    if not separator:
+    if "://" not in text:
         return str(resolve_output(text, folder))
-    if scheme.partition("+")[0] != "postgresql":
-        raise InputError(
-            f"found {scheme}://…, expected a path or postgresql://USER@HOST/DATABASE"
-            f"{suggest_name(scheme, ['postgresql'])}"
-        )
+    parse_url(text)
     return text
 
 
 def resolve_webhook(text: str, _folder: Path) -> str | None:
     """Return the URL; $NAME reads it from the environment, where an empty value means no web hook."""
-    url, found = text, repr(text)
+    url = text
     if text.startswith("$"):
         name = text[1:]
         if name not in os.environ:
             raise InputError(
                 f"found {text!r}, but this environment variable is not set; set it to an empty text for no web hook"
             )
-        url, found = os.environ[name], f"that of the environment variable {name}"
+        url = os.environ[name]
     if not url:
         return None
     with suppress(ValueError):
         parsed = _HTTP_URL.validate_python(url)
         if not (parsed.username or parsed.password):
             return str(parsed)
-    raise InputError(f"found {found}, expected http://HOST/… or https://HOST/…, without a user")
+    raise InputError("expected http://HOST/… or https://HOST/…, without a user")
 
 
 def resolve_unit_file(text: str, folder: Path) -> Path:

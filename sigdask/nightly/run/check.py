@@ -11,6 +11,7 @@ from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import bind_metric, list_pairs
 from sigdask.analysis.comparison.study import Study
 from sigdask.counts import Counts
+from sigdask.counts.texts import check_unique
 from sigdask.execution import clusters
 from sigdask.execution.run import ClusterExtraction
 from sigdask.io import addresses
@@ -110,6 +111,7 @@ def _check_test_set(
         return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
     names = test_set.metrics or counts.suggested
+    attempt(complaints, (*key, "metrics"), check_unique, names, "metric")
     metrics: Sequence[Any] = [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
     attempt(
         complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
