@@ -100,10 +100,12 @@ def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> 
 
 
 def build_report(store: str, plan: str | None = None, number: int | None = None) -> PlanReport:
-    """Return a plan's results after its latest run or a given one."""
+    """Return a plan's results after a given run or the latest that recorded results."""
     with open_for_reading(store) as connection:
         name = runs.find_plan(connection, plan)
         run = next(runs.iter_runs(connection, name, number), None)
+        if number is None:
+            run = next((recorded for recorded in runs.iter_runs(connection, name) if recorded.has_results), run)
         if run is None or number not in {None, run.number}:
             raise InputError(f"plan {name!r} has no run {number}", remedy="`sigdask history` lists its runs")
         previous = runs.find_previous_run(connection, run)

@@ -7,6 +7,7 @@ import pytest
 from command import call_sigdask
 from nights import write_plan
 
+from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.text import render_json
 from sigdask.nightly.run import run_plan, work
@@ -97,3 +98,19 @@ def test_files_that_changed_just_now_other_settings_and_pages_are_read(tmp_path,
 
 
 GATED = 'gate = { rules = [{ rule = "not-worse", baseline = "s0" }] }\n'
+
+
+def test_a_night_that_cannot_be_read_is_recorded_and_hides_no_results(tmp_path, read_names):
+    path = write_plan(tmp_path / "night")
+    store, scores = str(path.with_suffix(".sqlite")), (tmp_path / "night" / "set1.csv").read_text()
+    first, _ = run_again(path, read_names)
+    (tmp_path / "night" / "set1.csv").write_text("s0,s1\n1,x\n")
+    with pytest.raises(InputError) as caught:
+        run_plan(load_plan(path), cluster="none")
+    failed, finished = list_runs(store)
+    assert (failed.state, failed.message, finished.number) == ("failed", str(caught.value), first.number)
+    shown = call_sigdask("report", store, "--json", "-", cwd=tmp_path).stdout
+    assert json.loads(shown)["run"]["number"] == first.number
+    (tmp_path / "night" / "set1.csv").write_text(scores)
+    third, read_again = run_again(path, read_names)
+    assert (read_again, third.n_counted, third.n_changed, third.report.before) == (["set1"], 0, 0, first.number)
