@@ -146,3 +146,11 @@ def test_a_plan_can_be_looked_at_when_its_inputs_are_gone(folder):
     (folder / "plan.toml").write_text("not TOML")
     result = CliRunner().invoke(commands, ["status", str(folder / "plan.toml")])
     assert "not TOML" in str(result.exception)
+
+
+def test_a_gate_with_more_failures_than_are_told_keeps_the_schema_and_counts_all(folder):
+    write_effects(folder / "scores.csv", {f"new{k}": -0.9 for k in range(60)})
+    assert run_plan_here(folder)[0] == 1
+    for rule in json.loads((folder / "night.json").read_text())["gate"]["rules"]:  # conftest validates it
+        told = [finding for finding in rule["findings"] if not finding["passed"]]
+        assert (rule["n_failed"], len(told), len(rule["further_failures"])) == (60, 50, 10)
