@@ -362,8 +362,8 @@ def hold_lock(database: Database, plan: str) -> Iterator[None]:
                 file = stack.enter_context(_open_lock(database.where, os.O_RDWR | os.O_CREAT))
                 _wait_for_lock(database.where, partial(_take_lock, file, fcntl.LOCK_EX))
             except OSError as error:
-                problem = f"store {database.where}: the file {database.where}-lock cannot be locked"
-                remedy = "make it, the store and their folder writable, or choose another file system with --store"
+                problem = f"store {database.where}: it, its folder or its {database.where}-lock is read-only"
+                remedy = "make them writable, or choose a file system that has locks"
                 raise StoreError(f"{problem} ({error.strerror}); {remedy}") from None
             yield
         return

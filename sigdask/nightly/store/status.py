@@ -110,9 +110,9 @@ def build_report(store: str, plan: str | None = None, number: int | None = None)
             raise InputError(f"plan {name!r} has no run {number}", remedy="`sigdask history` lists its runs")
         previous = runs.find_previous_run(connection, run)
         before = None if previous is None else previous.number
-        alpha = float(run.details["settings"]["alpha"])
         stored, find_held = results.read_history(connection, name, before or run.number, run.number)
-    stored, held = stored.replace(alpha=alpha), find_held(run.number)
+        stored, held = stored.replace(alpha=run.details["settings"]["alpha"]), find_held(run.number)
+        changes = results.find_changes(stored, find_held(before or run.number), held)
     table = stored.take(held)
     return PlanReport(
         run=run,
@@ -120,7 +120,7 @@ def build_report(store: str, plan: str | None = None, number: int | None = None)
         results=group_by_set(run.details, table, store),
         n_incomplete=int((~table[COMPLETE]).sum()),
         before=before,
-        changes=results.find_changes(stored, held if before is None else find_held(before), held),
+        changes=changes,
         store=store,
     )
 
@@ -167,13 +167,13 @@ def read_nights(store: str, run: PlanRun, table: Table, limit: int) -> Nights:
         earlier_runs = (earlier for earlier in runs.iter_runs(connection, run.plan, run.number) if earlier.has_results)
         numbers = [earlier.number for earlier in islice(earlier_runs, limit)][::-1]
         stored, find_held = results.read_history(connection, run.plan, numbers[0] if numbers else 0, run.number)
-    p = np.where(np.isnan(stored.p_adjusted), stored.p_value, stored.p_adjusted)
-    columns = {"score_a": stored.score_a, "score_b": stored.score_b, "p": p}
-    series = {name: np.full((len(table), len(numbers)), np.nan) for name in columns}
-    row_of_stored = results.find_rows(table, stored)
-    for k, number in enumerate(numbers):
-        held = find_held(number)
-        held = held[row_of_stored[held] >= 0]
-        for name, values in series.items():
-            values[row_of_stored[held], k] = columns[name][held]
+        p = np.where(np.isnan(stored.p_adjusted), stored.p_value, stored.p_adjusted)
+        columns = {"score_a": stored.score_a, "score_b": stored.score_b, "p": p}
+        series = {name: np.full((len(table), len(numbers)), np.nan) for name in columns}
+        row_of_stored = results.find_rows(table, stored)
+        for k, number in enumerate(numbers):
+            held = find_held(number)
+            held = held[row_of_stored[held] >= 0]
+            for name, values in series.items():
+                values[row_of_stored[held], k] = columns[name][held]
     return numbers, series
