@@ -238,15 +238,17 @@ def check_files(path: Path, *, is_writer: bool) -> None:
     try:
         if not path.parent.is_dir():
             raise InputError(f"store {path}: its folder does not exist")
-        if not is_writer and not os.path.lexists(path):
-            raise InputError(
-                f"store {path}: no such file. Check the path. A plan has no store before `sigdask run PLAN.toml`"
-            )
+        if not is_writer:
+            path.lstat()
         if path.exists() and not path.is_file():
             raise InputError(f"store {path}: a folder, pipe or device; name a file with --store")
         for file in (path, *(path.with_name(f"{path.name}-{kind}") for kind in ("journal", "wal"))):
             if os.path.lexists(file) and (fault := _find_fault(path, file)):
                 raise InputError(fault, file=file, remedy="move it aside, and make sure who wrote the store")
+    except FileNotFoundError:
+        raise InputError(
+            f"store {path}: no such file. Check the path. A plan has no store before `sigdask run PLAN.toml`"
+        ) from None
     except OSError as error:
         raise InputError(
             f"store {path}: cannot be read ({error.strerror})",
@@ -410,7 +412,6 @@ def _lock_session(store: str, plan: str, connection: Any, _record: Any) -> None:
 
     for name in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
         connection.execute(f"SET {name} = '{SILENT_SECONDS}s'")
-    connection.commit()
     try:
         _wait_for_lock(store, take)
         connection.commit()

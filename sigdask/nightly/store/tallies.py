@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import sqlalchemy as sa
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from sigdask.counts.fields import Integers
 from sigdask.errors import DamagedError
 from sigdask.nightly.store.database import TALLIES
 from sigdask.nightly.store.runs import CHECKSUM_BYTES, compute_checksum
@@ -29,8 +29,6 @@ AT_ONCE = 500
 INSERT = """INSERT INTO tallies (digest, run, n_trials, counts) VALUES (?, ?, ?, ?)
 ON CONFLICT (digest, run) DO UPDATE SET n_trials = excluded.n_trials, counts = excluded.counts
 WHERE excluded.n_trials > tallies.n_trials"""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
