@@ -157,17 +157,6 @@ def _iter_settings(table: Table) -> Iterator[str]:
     return map(_format_settings, *names, *(column.tolist() for column in numbers))
 
 
-def format_shared(table: Table) -> str | None:
-    """Return the parts that the signatures of all rows have in common; for one row, its whole signature.
-
-    None if some row has no signature.
-    """
-    signatures = [text.split("|") for text in format_signatures(table) if text]
-    if not signatures or len(signatures) < len(table):
-        return None
-    return "|".join(part for part in signatures[0] if all(part in others for others in signatures))
-
-
 TESTED = ("test_set", "subset.column", "subset.value", "unit", "metric", "alternative", "origins.method")
 """Columns of the tested comparisons and their settings."""
 

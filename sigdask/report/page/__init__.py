@@ -25,7 +25,6 @@ from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import iter_ranked
 from sigdask.results.record import Note
-from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
 
 Inputs = Mapping[str, Mapping[str, str]]
@@ -106,7 +105,6 @@ def render_page(
         "answer": _build_card(leading_first, table),
         "forests": build_forests([results.table for results in leading_first.values()][:MAX_FORESTS]),
         "command": command,
-        "signatures": [text for text in map(format_shared, tables[:MAX_HEADLINES]) if text],
         "warnings": _group_by_weight(iter_shared_notes(nonempty)),
         "alarms": list_alarms(alarming),
         "inputs": inputs,
