@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.metrics.forms import Form, Ratios, compute_scores_or_nan, find_undefined
-from sigdask.randomization.panels.scored_sums import (
-    MAX_NUMBERS,
-    ScoredSums,
-    compute_contributions,
-)
+from sigdask.randomization.panels.scored_sums import MAX_NUMBERS, ScoredSums, compute_contributions
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.slabs import iter_slabs
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, product
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 
 import numpy as np
 import orjson
@@ -29,7 +29,7 @@ from sigdask.analysis.candidate_rankings import (
 from sigdask.analysis.comparison.pairs import AnyMetric
 from sigdask.analysis.independence import Independence, IndependenceResults, compute_independence
 from sigdask.analysis.power import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults, compute_powers
-from sigdask.analysis.reproduce import RecordedResults, check_results, find_other_command, load_document
+from sigdask.analysis.reproduce import check_results, find_other_command, load_document
 from sigdask.counts import Candidates, Counts
 from sigdask.counts.texts import ScopeNote
 from sigdask.errors import InputError
@@ -37,7 +37,6 @@ from sigdask.formats import candidates as candidate_files
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.options import (
     AdjustPower,
-    AdjustTests,
     Alternative,
     IndependenceOptions,
     Method,
@@ -322,16 +321,7 @@ def independence_all(
     metrics: str | Sequence[AnyMetric] = "accuracy",
     reference: str = "gold",
     within: str | None = None,
-    alternative: Alternative = "greater",
-    method: Method = "auto",
-    adjust: AdjustTests | None = None,
-    trials: int | None = None,
-    seed: int = 0,
-    alpha: float = 0.05,
-    second_run: bool = True,
-    cluster: Any = "auto",
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[IndependenceOptions],
 ) -> Independences:
     """Test whether labellings are independent of the gold labels, under any number of metrics.
 
@@ -348,10 +338,8 @@ def independence_all(
         Name of the gold labels in the results, by default "gold".
     within : str, optional
         A grouping column. Labels are permuted only within each of its values.
-    alternative, method, adjust, trials, seed, alpha, second_run
-        The test, as in `independence`; p is adjusted over all labellings and metrics.
-    cluster, workers, progress
-        Where permutations are counted, as in `independence`.
+    **options
+        The options of `independence` and `adjust`: p is adjusted over all labellings and metrics.
 
     Returns
     -------
@@ -375,7 +363,6 @@ def independence_all(
     >>> [(found.a, found.p_value) for found in independence_all(counts, metrics="accuracy")]
     [('a', 0.1), ('b', 0.7)]
     """
-    options = _select_options(IndependenceOptions, locals())
     return convert_results(compute_independence(counts, metrics, reference, within, options), Independences)
 
 
@@ -832,7 +819,9 @@ def load_results(path: str | Path) -> AnyResults:
             return _load_analysis(path, "independence", Independences, document | {"found": document.get("results")})
         case "power":
             return _load_analysis(path, "power", Powers, document | {"found": _list_powers(document.get("power"))})
-    return _load_comparisons(check_results(path, document))
+    recorded = check_results(path, document)
+    table = build_table([entry.values for entry in recorded.results], document["alpha"])
+    return Results.from_document(table, recorded.document)
 
 
 def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mapping[str, Any]) -> Stored:
@@ -848,13 +837,6 @@ def _load_analysis(path: Path, command: str, kind: type[Stored], document: Mappi
     if not getattr(analysis, "found", True):
         raise InputError(f"holds no results of `sigdask {command}`", file=path)
     return analysis
-
-
-def _load_comparisons(recorded: RecordedResults) -> Results:
-    """Return the recorded results of comparisons."""
-    document = recorded.document
-    rows = [entry.values for entry in recorded.results]
-    return Results.from_document(build_table(rows, document["alpha"]), document)
 
 
 def _list_powers(entries: Any) -> Any:

@@ -23,10 +23,7 @@ from sigdask.randomization.families import MaxTFamily, Relabelling
 from sigdask.randomization.families.bootstrap_t import find_critical_value
 from sigdask.randomization.panels import build
 from sigdask.randomization.panels.build import SIDES, FamilyMember
-from sigdask.randomization.panels.scored_sums import (
-    compute_relabel_deviation,
-    compute_root_mean_square,
-)
+from sigdask.randomization.panels.scored_sums import compute_relabel_deviation, compute_root_mean_square
 from sigdask.randomization.panels.sums import SUMS
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import TAILS, Tally

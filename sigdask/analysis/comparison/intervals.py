@@ -40,16 +40,7 @@ from sigdask.randomization.resampling import (
 )
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import (
-    BCA,
-    INVERSION,
-    METHODS,
-    NORMAL,
-    PERCENTILE,
-    TANGO,
-    Columns,
-    encode,
-)
+from sigdask.results.columns import BCA, INVERSION, METHODS, NORMAL, PERCENTILE, TANGO, Columns, encode
 from sigdask.statistics.bounds import (
     ENUMERATED_UNITS,
     compute_bca_shares,

@@ -16,13 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.pairs import (
-    RUN_KINDS,
-    CompareSpec,
-    Comparisons,
-    CountedCells,
-    list_comparisons,
-)
+from sigdask.analysis.comparison.pairs import RUN_KINDS, CompareSpec, Comparisons, CountedCells, list_comparisons
 from sigdask.counts import Counts
 from sigdask.counts.fields import Bools, Floats, Integers
 from sigdask.counts.texts import Texts

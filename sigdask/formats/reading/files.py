@@ -26,14 +26,7 @@ from sigdask.errors import InputError, RefusedFileError
 from sigdask.formats.reading import converted
 from sigdask.formats.reading.converted import ARROW_STARTS, PARQUET
 from sigdask.interface import spell
-from sigdask.io import (
-    build_encoding_error,
-    check_unpacked_size,
-    get_option,
-    open_unpacked,
-    set_variable,
-    spell_option,
-)
+from sigdask.io import build_encoding_error, check_unpacked_size, get_option, open_unpacked, set_variable, spell_option
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -36,12 +36,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading import listings
 from sigdask.formats.reading.alignment import check_types
 from sigdask.formats.reading.files import enumerate_lines, read_head
-from sigdask.formats.reading.json_records import (
-    JsonRecord,
-    find_id_keys,
-    get_id_parts,
-    iter_records,
-)
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, iter_records
 from sigdask.formats.reading.listings import AlignedListings, FileListing, LeftOut, normalize_words
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.signatures import BRAT, END_NAMES, START_NAMES, find_offsets, is_brat, normalize_name

@@ -14,12 +14,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading import files, listings
 from sigdask.formats.reading.alignment import check_not_empty
-from sigdask.formats.reading.json_records import (
-    JsonRecord,
-    find_id_keys,
-    get_id_parts,
-    iter_records,
-)
+from sigdask.formats.reading.json_records import JsonRecord, find_id_keys, get_id_parts, iter_records
 from sigdask.formats.reading.listings import FileListing
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.signatures import LIST_NAMES, TERM_NAMES, is_acter

@@ -23,12 +23,7 @@ from sigdask.formats.reading.signatures import (
     iter_tag_rows,
     read_tag_head,
 )
-from sigdask.formats.tagging.sentences import (
-    Event,
-    TaggedFile,
-    Token,
-    collect_sentences,
-)
+from sigdask.formats.tagging.sentences import Event, TaggedFile, Token, collect_sentences
 from sigdask.interface import spell
 from sigdask.text import format_count
 

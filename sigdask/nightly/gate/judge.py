@@ -9,12 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sigdask import metrics as metric_registry
-from sigdask.analysis.comparison.margins import (
-    NOT_WORSE,
-    MarginResult,
-    MarginTests,
-    estimate_deviations,
-)
+from sigdask.analysis.comparison.margins import NOT_WORSE, MarginResult, MarginTests, estimate_deviations
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric, list_comparisons
 from sigdask.counts import Counts
 from sigdask.errors import InputError

@@ -40,15 +40,7 @@ from sigdask.results.fields import iter_json_lines
 from sigdask.results.record import Result, drop_duplicates
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score
-from sigdask.text import (
-    format_count,
-    format_duration,
-    format_time,
-    iter_array,
-    iter_json,
-    make_printable,
-    to_plain,
-)
+from sigdask.text import format_count, format_duration, format_time, iter_array, iter_json, make_printable, to_plain
 
 
 def select_first(report: PlanReport, table: Table, n_rows: int) -> NDArray[np.int64]:

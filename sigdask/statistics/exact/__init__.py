@@ -17,12 +17,7 @@ from sigdask.statistics.exact.problems import (
     TooLargeError,
     are_close,
 )
-from sigdask.statistics.exact.solving import (
-    MethodLimits,
-    choose_method,
-    iter_methods,
-    solve,
-)
+from sigdask.statistics.exact.solving import MethodLimits, choose_method, iter_methods, solve
 
 __all__ = ["CLOSE_SHARE", "TAILS", "ChosenMethod", "EnumeratedScore", "ExactTails", "MethodLimits", "NoMethod",
            "PValueLimits", "Problem", "QuotientProblem", "SumProblem", "TooLargeError", "are_close",
