@@ -18,7 +18,7 @@ import numpy as np
 from sigdask.errors import InputError
 from sigdask.interface import spell
 from sigdask.metrics import ONE_DECIMAL, SHARES
-from sigdask.options import PRINT_OPTIONS, Layout
+from sigdask.options import PRINT_OPTIONS
 from sigdask.report.document import Column, DocumentTable, Section, build_columns
 from sigdask.report.sentences import (
     ADJUSTMENTS,
@@ -35,7 +35,7 @@ from sigdask.report.sentences import (
     list_joint,
     turn_to_better,
 )
-from sigdask.report.standings import BASELINE, SOME, Standings
+from sigdask.report.standings import BASELINE, PAIR, Standings
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.fields import iter_results
 from sigdask.results.ranking import (
@@ -72,11 +72,10 @@ MEANINGS = {
 
 
 VERDICT_HINTS = {
-    "significant": "chance alone would rarely give a difference as large",
-    "contested": "only one of two tests rejects: that of swapped outputs, or that of equal scores",
+    "significant": "chance alone would rarely give a difference as large", "contested": CONTESTED_MEANING,
     "not significant": "the data do not show which system is better; the two need not be equal",
     "undecided": "more trials would decide",
-}
+}  # fmt: skip
 """Hover texts that explain verdicts."""
 
 
@@ -258,16 +257,12 @@ COLUMNS = (
     ),
     ComparisonColumn(Column("A", is_name=True), lambda r, _: r.a),
     ComparisonColumn(Column("B", is_name=True), lambda r, _: r.b),
-    ComparisonColumn(
-        Column("metric", is_name=True, is_filter=True), lambda r, s: s.get_style(r).name, is_varying=True
-    ),
+    ComparisonColumn(Column("metric", is_name=True, is_filter=True), lambda r, s: s.get_style(r).name, is_varying=True),
     ComparisonColumn(Column("score A"), lambda r, s: s.get_style(r).format(r.score_a)),
     ComparisonColumn(Column("score B"), lambda r, s: s.get_style(r).format(r.score_b)),
     ComparisonColumn(Column("A - B"), lambda r, s: s.get_style(r).format(r.difference, sign=True)),
     ComparisonColumn(Column("interval"), _format_interval),
-    ComparisonColumn(
-        Column("p", is_p=True), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)
-    ),
+    ComparisonColumn(Column("p", is_p=True), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)),
     ComparisonColumn(
         Column("adjusted p", is_p=True, is_pinned=True),
         lambda r, s: format_p_cell(r.p_adjusted, s.alpha, is_bound=r.is_adjusted_bound),
@@ -282,9 +277,7 @@ COLUMNS = (
     ComparisonColumn(
         Column("p of recipes", is_p=True), lambda r, s: format_p_cell(r.runs.best_p if r.runs else None, s.alpha)
     ),
-    ComparisonColumn(
-        Column("within margin", is_name=True, is_filter=True), lambda r, _: describe_shown_margin(r)
-    ),
+    ComparisonColumn(Column("within margin", is_name=True, is_filter=True), lambda r, _: describe_shown_margin(r)),
     ComparisonColumn(
         Column("checks", is_name=True, is_filter=True, is_aside=True),
         lambda r, s: _name_checks(r, s.alpha), on_page=True,
@@ -387,12 +380,11 @@ def build_paper_tables(
     styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
     is_one = len(np.unique(table.test_set.codes)) == 1
     on_set = f" on {table.test_set[0]}" if is_one and table.test_set[0] else ""
-    if len(table) and (layout or get_default_layout(table)) == "systems":
-        if not all(map(has_one_score, _split_groups(table))):
-            raise InputError(
-                "systems have other scores in each pair, because they lack items",
-                remedy=f"choose {spell('layout', 'pairs')}",
-            )
+    can_list, is_large = _can_list_systems(table), Standings(table).n_members.max(initial=0) > 2
+    if layout == "systems" and not can_list:
+        problem = "systems are listed if all pairs, or all with one baseline, are compared two-sided on the same items"
+        raise InputError(problem, remedy=f"choose {spell('layout', 'pairs')}")
+    if len(table) and (layout == "systems" or (layout is None and can_list and is_large)):
         main = _build_system_table(table, styles, on_set)
     else:
         main = _build_pair_table(table, styles, on_set)
@@ -412,12 +404,10 @@ def describe_paper_test(results: ComparisonResults) -> str:
     )
 
 
-def get_default_layout(table: Table) -> Layout:
-    """Return the default layout for these comparisons."""
-    standings = Standings(table)
-    fits = has_one_score if len(table) and standings.design == BASELINE else is_ranked
-    is_regular = len(table) > 0 and all(map(fits, _split_groups(table)))
-    return "systems" if is_regular and int(standings.n_members.max()) > 2 else "pairs"
+def _can_list_systems(table: Table) -> bool:
+    """Return whether each system has one score, and comparisons with all others or with one baseline."""
+    fits = has_one_score if len(table) and Standings(table).design in {BASELINE, PAIR} else is_ranked
+    return all(map(fits, _split_groups(table)))
 
 
 def _split_groups(table: Table) -> list[Table]:
@@ -441,15 +431,14 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
     """Return a table of systems by metrics, a section for each test set and subset."""
     groups, standings = _split_groups(table), Standings(table)
     noun = "metric" if is_agreement(table) else "system"
-    design = "letters" if all(map(is_ranked, groups)) else standings.design if standings.design == BASELINE else SOME
-    baseline = table.b[0] if design == BASELINE else None
+    baseline = table.b[0] if standings.design in {BASELINE, PAIR} else None
     order = [*dict.fromkeys(name for group in groups for name in _rank_systems(group, baseline))]
     columns: dict[tuple[str, str], dict[str, Column]] = {}
     for group in groups:
         subset, value = group["subset.column"][0], group["subset.value"][0]
         in_subset = f"{subset}: {value}" if subset else ""
         place = group.test_set[0] * (len({g.test_set[0] for g in groups}) > 1), in_subset
-        column = _build_score_column(group, design, order, styles[group.metric[0]])
+        column = _build_score_column(group, baseline, order, styles[group.metric[0]])
         columns.setdefault(place, {})[column.header] = column
     headers = [*dict.fromkeys(header for section in columns.values() for header in section)]
     sections = []
@@ -460,7 +449,7 @@ def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTa
         heading = ", ".join(filter(None, place))
         sections.append(Section(heading, tuple(column.select_rows(rows) for column in all_columns)))
     title = f"Scores of {len(order):,} {noun}s{f' with the baseline {baseline}' if baseline else ''}{on_set}"
-    return DocumentTable(title, tuple(sections), tuple(_explain_system_marks(table, groups, design)))
+    return DocumentTable(title, tuple(sections), tuple(_explain_system_marks(table, groups, baseline)))
 
 
 def _rank_systems(table: Table, baseline: str | None) -> list[str]:
@@ -471,7 +460,7 @@ def _rank_systems(table: Table, baseline: str | None) -> list[str]:
     return names if baseline is None else [baseline, *names]
 
 
-def _build_score_column(table: Table, design: str, order: Sequence[str], style: MetricStyle) -> Column:
+def _build_score_column(table: Table, baseline: str | None, order: Sequence[str], style: MetricStyle) -> Column:
     """Return the column of systems' scores by one metric, in the order of `order`."""
     (systems, scores, *_), higher_is_better = collect_scores(table), bool(table.higher_is_better[0])
     best = find_best(scores, higher_is_better=higher_is_better)
@@ -480,30 +469,26 @@ def _build_score_column(table: Table, design: str, order: Sequence[str], style: 
         for name, score, is_best in zip(systems, scores.tolist(), best.tolist(), strict=True)
     }
     marks: dict[str, str] = {}
-    if design == "letters":
+    if baseline is None:
         ranking = build_ranking(table)
         marks = dict(zip([s.system for s in ranking.systems], format_groups(ranking), strict=True))
-    elif design == BASELINE:
+    else:
         better = (table.difference > 0) == higher_is_better
         for name, outcome, is_better in zip(table.a.tolist(), table.outcome.tolist(), better.tolist(), strict=True):
             marks[name] = ("", BETTER if is_better else WORSE, CONTESTED_MARK, UNDECIDED)[outcome]
     texts, bold = zip(*(cells.get(name, ("", False)) for name in order), strict=True)
-    is_marked = design in {"letters", BASELINE}
-    shown_marks = [marks.get(name, "") for name in order] if is_marked else None
-    return Column(style.name, texts, bold=np.array(bold), marks=shown_marks)
+    return Column(style.name, texts, bold=np.array(bold), marks=[marks.get(name, "") for name in order])
 
 
-def _explain_system_marks(table: Table, groups: Sequence[Table], design: str) -> Iterator[str]:
+def _explain_system_marks(table: Table, groups: Sequence[Table], baseline: str | None) -> Iterator[str]:
     alpha, has_contested = table.alpha, bool(table.is_contested.any())
-    if design == "letters":
+    if baseline is None:
         yield from dict.fromkeys(f"{explain_group_marks(build_ranking(group))} at {alpha:g}" for group in groups)
         yield from [f"of some pairs {CONTESTED_MEANING}"] * has_contested
-    elif design == BASELINE:
-        yield f"{BETTER}, {WORSE}: significantly better, worse than {table.b[0]} at {alpha:g}"
+    else:
+        yield f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha:g}"
         yield from [f"{UNDECIDED}: undecided"] * bool((table.decision == -1).any())
         yield from [f"{CONTESTED_MARK}: contested, {CONTESTED_MEANING}"] * has_contested
-    else:
-        yield "no letters: they need all pairs, or all systems with one baseline, compared two-sided"
     if any(not group.higher_is_better[0] for group in groups):
         yield "of metrics with ↓, less is better"
 

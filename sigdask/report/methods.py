@@ -206,14 +206,13 @@ def _iter_test(results: ComparisonResults) -> Iterator[Used]:
     table, is_meta = results.table, is_agreement(results.table)
     metrics, units = table.metric.levels, table.unit.levels
     names = _join_names(metrics)
-    noun = "evaluation metrics" if is_meta else "systems"
     scorers = "; ".join(f"{name}: {signature}" for name, signature in list_scorers(table))
     sets = _join_names(filter(None, table.test_set.levels))
     subsets = _join_names(filter(None, table["subset.column"].levels))
     n_systems = len({*table.a.levels, *table.b.levels})
     baseline = f" with {table.b[0]}" if n_systems > 2 and len(table.b.levels) == 1 else ""
     texts = {
-        "subject": f"{n_systems} {noun}",
+        "subject": f"{n_systems} {'evaluation metrics' if is_meta else 'systems'}",
         "place": f" on {sets}" if sets else "",
         "metrics": f"their agreement with human scores ({names})" if is_meta else names,
         "scorers": f" ({scorers})" if scorers else "",
@@ -244,8 +243,7 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
         share = f" of {format_count(n_exact, 'comparison')}" if counts else ""
         yield "exact", {"share": share, "cited": f" [[{','.join(keys)}]]" if keys else "", "sided": sided}
     if counts:
-        others = "The others are" if np.count_nonzero(~exact) > 1 else "The other is"
-        are = others if n_exact else f"The p-values are {sided}, and"
+        are = f"The other{'s are' if (~exact).sum() > 1 else ' is'}" if n_exact else f"The p-values are {sided}, and"
         yield "sampled", {"are": are, "trials": _format_range(counts)}
     for adjust, n in _list_adjustments(results):
         yield "adjusted", {"n": n, "procedure": ADJUSTMENTS[adjust].sentence}

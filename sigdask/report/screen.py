@@ -194,8 +194,8 @@ def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> lis
 
     Few units matter if p cannot reach the level, or if a difference is not significant, perhaps for want of power.
     """
-    notes = [note for note in results.notes if note.kind != "scope"]  # which comes before the answer
     hidden = EXPLANATORY_KINDS if (results.table.outcome != 1).any() else EXPLANATORY_KINDS | {"few-units"}
+    notes = (note for note in results.notes if note.kind != "scope")  # which comes before the answer
     return [note for note in notes if verbose or note.kind not in hidden or note.numbers.get("n_unreachable")]
 
 

@@ -384,9 +384,8 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
 def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
     if results.table.has("runs") and len(results) > 1:
-        n = sum(r.runs.verdict == "significant" for r in results)
-        is_tested = any(r.runs.best_p is not None for r in results)
-        found = f"{n:,} of {len(results):,} differences are significant" if is_tested else "no difference was tested"
+        are = [r.runs.verdict == "significant" for r in results if r.runs.best_p is not None]
+        found = f"{sum(are):,} of {len(results):,} differences are significant" if are else "no difference was tested"
         yield f"For new runs of the systems (the recipes), {found}."
 
 

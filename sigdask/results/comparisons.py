@@ -123,7 +123,8 @@ class ComparisonResults(Sequence[Result]):
     def _find(self, a: str, b: str, *others: str) -> Result:
         """Return the comparison of two systems with the metric, test set or subset as further names."""
         self._check_systems(a, b)
-        results = [get_result(self.table, row) for row in self.table.find_pair(a, b)]
+        pairs = enumerate(zip(self.table.a.tolist(), self.table.b.tolist(), strict=True))
+        results = [get_result(self.table, row) for row, pair in pairs if {*pair} == {a, b}]
         names = [{r.metric, r.test_set, r.subset["value"] if r.subset else ""} for r in results]
         chosen = [result for result, own in zip(results, names, strict=True) if {*others} <= own]
         if len(chosen) == 1:

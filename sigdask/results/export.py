@@ -18,7 +18,7 @@ from sigdask.results.fields import build_frame_data
 from sigdask.results.table import Table, list_tests
 from sigdask.text import iter_json, to_plain
 
-PART_ROWS = 65_536
+PART_ROWS = 16_384
 """Rows written at a time. In Parquet, a row group."""
 
 

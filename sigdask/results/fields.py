@@ -313,8 +313,7 @@ def _list_claims(table: Table) -> list[tuple[str, ...]]:
 
 def get_result(table: Table, row: int) -> Result:
     """Return one row of a table as a `Result`, with its messages."""
-    [result] = iter_results(Table(table.data.slice(row, 1), table.alpha))
-    return result
+    return next(iter_results(Table(table.data.slice(row, 1), table.alpha)))
 
 
 def iter_results(table: Table) -> Iterator[Result]:

@@ -92,12 +92,9 @@ def is_ranked(table: Table) -> bool:
 
 def has_one_score(table: Table) -> bool:
     """Return whether each system has one score in a table of one metric; with missing items it has one in each pair."""
-    _, a, b = table.index_systems()
-    systems, scores = np.concatenate([a, b]), np.concatenate([table.score_a, table.score_b])
-    low, high = np.full((2, int(systems.max(initial=-1)) + 1), np.nan)
-    np.fmin.at(low, systems, scores)
-    np.fmax.at(high, systems, scores)
-    return np.allclose(low, high, rtol=2 * TIE, atol=0.0, equal_nan=True)
+    _, scores, a, b = collect_scores(table)
+    shown = table.score_a, table.score_b
+    return np.allclose([scores[a], scores[b]], shown, rtol=2 * TIE, atol=0.0, equal_nan=True)
 
 
 def is_agreement(table: Table) -> bool:

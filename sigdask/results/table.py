@@ -127,11 +127,6 @@ class Table:
         array = chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()  # which copies
         return Texts.from_arrow(array).encode() if kind == "string" else _unwrap(array, EMPTY_VALUES[kind])
 
-    def find_pair(self, a: str, b: str) -> list[int]:
-        """Return the rows that compare two systems, in either order."""
-        is_pair = self.a.equals(a) & self.b.equals(b) | self.a.equals(b) & self.b.equals(a)
-        return np.flatnonzero(is_pair).tolist()
-
     def take(self, rows: Rows) -> Table:
         """Return a table of the given rows, in the given order."""
         if isinstance(rows, slice):

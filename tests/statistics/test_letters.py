@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sigdask
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.statistics.ranking_letters import (
@@ -84,34 +83,18 @@ def test_verdicts_that_need_too_many_groups_get_none():
     assert rank_systems([*map(str, range(40))], np.arange(40.0), pairs)[0].letters == ()
 
 
-def test_a_system_with_gaps_takes_no_item_from_the_scores_of_others():
-    scores = {"a": [np.nan, 1, 2, 3.0], "b": [4.0, 1, 0, 1], "c": [9.0, 0, 0, 1], "d": [0, 1, np.nan, np.nan]}
-    results = compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=["mean"])
-    [ranked] = results.rankings()
-    means = {name: np.nanmean(column) for name, column in scores.items() if name != "d"}
-    assert {s.system: s.score for s in ranked.systems if s.system != "d"} == pytest.approx(means)
-    assert [s.system for s in ranked.systems] == ["c", "a", "b", "d"]
-
-
-def mean_score(score, items):
-    return score / items
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_ranks_follow_the_verdicts_where_items_of_pairs_differ(sign):
+def test_scores_of_other_items_in_each_pair_give_no_ranking():
     """By construction a is above b on each common item, and both are above c; only b has the easy items."""
     easy, common, hard = np.arange(40) / 1000 + 0.9, np.arange(30) / 1000 + 0.5, np.arange(60) / 1000 + 0.2
-    gap = np.full(40, np.nan)
-    a = np.concatenate([gap, common + 0.1, hard])
+    a = np.concatenate([np.full(40, np.nan), common + 0.1, hard])
     b = np.concatenate([easy, common, np.full(60, np.nan)])
     c = np.concatenate([easy - 0.1, common - 0.02, hard - 0.04])
-    metric = sigdask.metric(mean_score, higher_is_better=sign > 0)
-    scores = {"a": sign * a, "b": sign * b, "c": sign * c}
-    results = compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=[metric], trials=9999)
-    [ranked] = results.rankings()
-    marks = {s.system: (s.rank_low, s.rank_high, s.cluster, s.tied_with_best) for s in ranked.systems}
-    assert [s.system for s in ranked.systems] == ["b", "a", "c"]
-    assert marks == {"a": (1, 1, 1, True), "b": (2, 2, 1, False), "c": (3, 3, 2, False)}
+    results = compare_all(
+        Counts.from_scores({"a": a, "b": b, "c": c}, missing="pairwise"), metrics=["mean"], trials=999
+    )
+    assert results.rankings() == ()
+    assert "a scores best" in str(results)
+    assert "groups" not in str(results)
 
 
 def test_a_family_of_one_side_has_no_ranking():
