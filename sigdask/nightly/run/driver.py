@@ -29,7 +29,7 @@ from sigdask.nightly.plan import Plan, load_plan
 from sigdask.nightly.report.site import update_site
 from sigdask.nightly.report.text import write_files
 from sigdask.nightly.run.count import DEADLINE, CountRunner, MessageCallback, StopRequest, StopSignal
-from sigdask.nightly.run.gate import judge_night
+from sigdask.nightly.run.gate import judge_night, withdraw_verdict
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.work import (
     Batch,
@@ -215,6 +215,7 @@ def _run_once(
         location, plan.name, str(plan.path), details=build_provenance(plan), patient=lambda: not stop.is_due()
     )
     with stop.catch_signals(), opened as store:
+        withdraw_verdict(plan)
         tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
         source = StatisticsSource(get_user_cache(), ClusterExtraction(cluster, workers), tell)
         try:

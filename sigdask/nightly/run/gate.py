@@ -7,7 +7,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -116,6 +116,14 @@ def _count_runs(runs: Sequence[PlanRun]) -> int:
     """Return the number of runs in the year before the last of them, which is included; equal neighbours are one."""
     recent = [run for run in runs if run.started >= runs[-1].started - DAYS_PER_YEAR * 86_400]
     return 1 + sum(bool(a.details.get("inputs") != b.details.get("inputs")) for a, b in pairwise(recent))
+
+
+def withdraw_verdict(plan: Plan) -> None:
+    """Remove the gate's files of an earlier run, so that none is taken for the verdict of a run that fails."""
+    for path in (plan.gate.junit, plan.gate.json) if plan.gate else ():
+        if path is not None and path.is_file() and not path.is_symlink():
+            with suppress(OSError):  # it cannot be written later either, which is an error then
+                path.unlink()
 
 
 def publish_verdict(plan: Plan, verdict: GateVerdict, start: datetime) -> Iterator[str]:

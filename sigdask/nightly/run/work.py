@@ -9,6 +9,7 @@ import hashlib
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -21,6 +22,7 @@ from sigdask.analysis.comparison.pairs import CountedCells, join_cells, list_lef
 from sigdask.analysis.comparison.study import Study
 from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
 from sigdask.counts import Counts
+from sigdask.errors import InputError, SeveralError
 from sigdask.io import addresses
 from sigdask.metrics import is_address
 from sigdask.metrics.extraction import StatisticsSource, extract_statistics
@@ -105,17 +107,32 @@ def read_batches(
         The batches, and for the run's record the extracted statistics by test set.
     """
     addresses.add_folder(plan.path.parent)
-    prepared: dict[str, Any] = {test_set.name: prepare_set(plan.comparison, test_set) for test_set in test_sets}
+    prepared: dict[str, Any] = {}
+    for t in test_sets:
+        with _naming(t):
+            prepared[t.name] = prepare_set(plan.comparison, t)
     incomplete = [test_set for test_set in test_sets if prepared[test_set.name][1] is None]
     wanted = [(prepared[t.name][0], t) for t in incomplete]
     extractions = extract_statistics([(c, build_spec(t, c, ()).find_metrics(c)) for c, t in wanted], source)
     for t, extraction in zip(incomplete, extractions, strict=True):
-        prepared[t.name] = extraction.counts, build_study(plan.comparison, t, extraction.counts)
+        with _naming(t):
+            prepared[t.name] = extraction.counts, build_study(plan.comparison, t, extraction.counts)
     return [*_iter_batches(prepared)], {
         t.name: {"made": {m: list(systems) for m, systems in extraction.made.items()}, "kept": extraction.n_kept}
         for t, extraction in zip(incomplete, extractions, strict=True)
         if extraction.made or extraction.n_kept
     }
+
+
+@contextmanager
+def _naming(test_set: TestSet) -> Iterator[None]:
+    """Let errors name the test set."""
+    try:
+        yield
+    except SeveralError:
+        raise
+    except InputError as error:
+        raise InputError(f"test set {test_set.name!r}: {error}") from error
 
 
 MAX_RESULTS = 10_000

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from builders import build_rng
 from click.testing import CliRunner
+from command import call_sigdask
 from nights import read_tallies, run_plan_here, write_effects
 
 from sigdask.cli import commands
@@ -154,3 +155,20 @@ def test_a_gate_with_more_failures_than_are_told_keeps_the_schema_and_counts_all
     for rule in json.loads((folder / "night.json").read_text())["gate"]["rules"]:  # conftest validates it
         told = [finding for finding in rule["findings"] if not finding["passed"]]
         assert (rule["n_failed"], len(told), len(rule["further_failures"])) == (60, 50, 10)
+
+
+def test_a_run_that_fails_leaves_no_verdict_of_an_earlier_run(tmp_path):
+    (tmp_path / "s.csv").write_text("item,new,old\n" + "".join(f"{k},{k % 3},{k % 2}\n" for k in range(30)))
+    plan = tmp_path / "night.toml"
+    plan.write_text(
+        'trials = 500\nstore = "night.sqlite"\n[[test_set]]\nname = "news"\nsystems = "s.csv"\n'
+        '[gate]\njunit = "gate.xml"\njson = "gate.json"\nrules = [{ rule = "not-worse", baseline = "old" }]\n'
+    )
+    call_sigdask("run", plan, cwd=tmp_path)
+    files = tmp_path / "gate.xml", tmp_path / "gate.json"
+    assert all(file.exists() for file in files)
+    (tmp_path / "s.csv").write_text("item,new\n1,2\n")
+    failed = call_sigdask("run", plan, cwd=tmp_path)
+    assert failed.returncode == 2
+    assert "s.csv" in failed.stderr
+    assert not any(file.exists() for file in files)
