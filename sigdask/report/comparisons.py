@@ -506,8 +506,8 @@ def format_groups(ranking: SystemRanking) -> list[str]:
 def explain_group_marks(ranking: SystemRanking) -> str:
     """Return a clause that explains the output of `format_groups`."""
     meaning = GROUPINGS[ranking.grouping].meaning
-    if ranking.clusters is None:
-        return meaning
+    if ranking.clusters is None or ranking.grouping != "clusters":
+        return meaning.replace("systems", "systems" if ranking.clusters is None else "metrics")
     start = "a cluster begins with a metric that is significantly worse than one of the previous cluster"
     return f"{meaning.replace('systems', 'metrics')}; {start} (unadjusted p)"
 
