@@ -154,11 +154,11 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; refuse an option of one value that is given several times, of which click keeps one."""
+        if ctx.resilient_parsing:  # in shell completion
+            return super().parse_args(ctx, args)
         try:
             with augment_usage_errors(ctx):
-                given = (
-                    [] if ctx.resilient_parsing else self.make_parser(ctx).parse_args([*args])[2]
-                )  # shell completion
+                given = self.make_parser(ctx).parse_args([*args])[2]
         except click.NoSuchOption as error:
             if error.option_name.lstrip("-") in declared.PRINT_OPTIONS:
                 raise click.UsageError(f"{error.option_name} is an option of `sigdask show RESULTS`", ctx) from None

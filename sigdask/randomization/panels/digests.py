@@ -150,11 +150,17 @@ def hash_content(value: Any) -> int:
 
 def hash_parts(parts: Iterable[Any], n: int) -> int:
     """Return the `hash_content` of a tuple whose `n` values come one after the other."""
-    hasher = hashlib.blake2b(f"<tuple>{n}:".encode(), digest_size=8)
-    for part in parts:
-        _add_value(hasher, part)
-    hasher.update(b">")
+    hasher = hashlib.blake2b(digest_size=8)
+    _add_items(hasher, "tuple", parts, n)
     return int.from_bytes(hasher.digest(), "little")
+
+
+def _add_items(hasher: Any, kind: str, items: Iterable[Any], n: int) -> None:
+    """Add the type of a sequence, and its items one after the other, to a hash."""
+    hasher.update(f"<{kind}>{n}:".encode())
+    for item in items:
+        _add_value(hasher, item)
+    hasher.update(b">")
 
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
@@ -168,14 +174,14 @@ def _add_value(hasher: Any, value: Any) -> None:
         hasher.update(f"<{type(value).__name__}>{len(text)}:{text}>".encode())
         return
     value = _as_hashed(value)
+    is_numeric = isinstance(value, np.ndarray) and value.dtype != object
+    if isinstance(value, (tuple, list, np.ndarray)) and not is_numeric:
+        _add_items(hasher, type(value).__name__, value, len(value))
+        return
     hasher.update(f"<{type(value).__name__}>".encode())
-    if isinstance(value, np.ndarray) and value.dtype != object:
+    if is_numeric:
         hasher.update(f"{value.dtype.str}{value.shape}".encode())
         hasher.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, (tuple, list, np.ndarray)):
-        hasher.update(f"{len(value)}:".encode())
-        for item in value:
-            _add_value(hasher, item)
     elif (inside := _list_parts(value)) is not None:
         _add_value(hasher, inside)
     elif callable(value):

@@ -79,10 +79,8 @@ def _compute_coefficients(weights):
     coefficients = np.zeros(weights.sum() + 1, np.int64)
     coefficients[0] = 1
     reach = 0
-    for (
-        w
-    ) in weights:  # times 1 + z**w, from the highest powers down, in blocks that do not overlap what they are added to
-        stop = reach + 1
+    for w in weights:
+        stop = reach + 1  # times 1 + z**w from the highest power down, in blocks of at most w powers
         while stop > 0:
             start = max(stop - w, 0)
             added, block = coefficients[start:stop], coefficients[start + w : stop + w]
