@@ -23,13 +23,12 @@ machine.
 from __future__ import annotations
 
 import math
-import operator
 import pickle
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -313,23 +312,26 @@ def measure_trial_seconds(panel: AnyPanel, n_trials: float = math.inf, share: in
     timed = partial(panel.tally, run=0, first=0)
     with limit_blas_threads():
         timed(n_trials=1)  # compiles and arranges
-        n_few = max(n_timed // 16, 1)
-        seconds = _time_call(panel, partial(timed, n_trials=n_few))
-        if seconds > LONG_ENOUGH:
-            return seconds / n_few
-        return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
+        n, once = 1, _time_call(panel, partial(timed, n_trials=1))
+        seconds = once
+        # a panel of thousands of pairs takes milliseconds before its first trial, and microseconds for each
+        while n < n_timed and seconds - once < LONG_ENOUGH and once < VERY_LONG:
+            n = min(8 * n, n_timed)
+            seconds = _time_call(panel, partial(timed, n_trials=n))
+    slope = (seconds - once) / (n - 1) if n > 1 else once
+    return max(slope, seconds / n / 16, 1e-10)  # not nothing, if a call took as long as a shorter one
 
 
-LONG_ENOUGH = 1e-3
-"""Seconds after which no more trials are timed."""
+LONG_ENOUGH, VERY_LONG = 1e-3, 0.1
+"""Seconds beyond the first trial, and of the first one, after which no more trials are timed."""
 
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
-    """Return how many seconds a call takes: CPU time for kernels, which other programs hardly affect.
+    """Return how many seconds a call takes: CPU time of this thread for kernels, which hardly anything else affects.
 
     A user's function of outputs, which may wait for files or processes, is timed by the clock.
     """
-    clock = time.process_time if panel.manner.vectorised else time.perf_counter
+    clock = time.thread_time if panel.manner.vectorised else time.perf_counter
     start = clock()
     call()
     return clock() - start
@@ -491,6 +493,8 @@ def _count_on_cluster(
     # this process shares its work with none: dividing it only for progress saves a tenth of the time of short counts
     seconds = TASK_SECONDS if cluster.kind == "none" else compute_task_seconds(work, cluster.n_threads)
     tasks = split_jobs(jobs, costs, seconds, blocks_per_task)
+    # the longest first: a long task that starts last is waited for by all threads but one
+    tasks.sort(key=lambda task: -sum(costs[trials.job] * trials.n_trials for trials in task))
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
     n_trials, n_done = sum_trials(jobs), 0
     for results in run_tasks(cluster, jobs, tasks):
@@ -586,10 +590,13 @@ def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> I
 
 def _run_on_threads(calls: Sequence[Callable[[], CountedRanges]], n_threads: int) -> Iterator[CountedRanges]:
     """Yield the results of calls on threads, a few at a time so that few results wait. Importing dask takes longer."""
-    pool, step = ThreadPoolExecutor(n_threads), 2 * n_threads
+    pool, waiting = ThreadPoolExecutor(n_threads), deque[Future[CountedRanges]]()
     try:
-        for start in range(0, len(calls), step):
-            yield from pool.map(operator.call, calls[start : start + step])
+        for call in calls:
+            waiting.append(pool.submit(call))
+            if len(waiting) > 2 * n_threads:
+                yield waiting.popleft().result()
+        yield from (future.result() for future in waiting)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -108,7 +108,7 @@ def test_tasks_cover_every_trial_once(jobs):
 
 
 def test_auto_stays_in_the_process_when_the_work_is_short():
-    assert choose_cluster(0.1, vectorised=True) == "none"
+    assert choose_cluster(0.01, vectorised=True) == "none"
     assert choose_cluster(1000, vectorised=True) in {"threads", "none"}
     assert choose_cluster(1000, vectorised=False) in {"local", "none"}
 

@@ -28,8 +28,8 @@ __all__ = [
 ClusterLike = str | Cluster | Any
 """Where to count: a cluster's name, address or file, a connected cluster, or a dask client or cluster."""
 
-SHORT_SECONDS = 3.0
-"""Work of fewer seconds is done in this process, because starting a cluster would take longer."""
+THREAD_SECONDS, PROCESS_SECONDS = 0.05, 3.0
+"""Seconds of work from which starting threads, and processes, is worthwhile."""
 
 LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
 """Words for a cluster on this machine. The last one uses unencrypted TCP between its processes."""
@@ -104,14 +104,15 @@ def resolve_active(cluster: Any) -> Any:
 def choose_cluster(seconds: float, *, vectorised: bool) -> str:
     """Return "none", "threads" or "local", by the seconds of work.
 
-    Threads are used if the kernels run in parallel on threads (`vectorised`).
+    Threads are used if the kernels run in parallel on threads (`vectorised`); they start in a millisecond, processes in
+    seconds.
 
     Examples
     --------
-    >>> choose_cluster(0.1, vectorised=True)
-    'none'
+    >>> choose_cluster(0.01, vectorised=True), choose_cluster(1.0, vectorised=False)
+    ('none', 'none')
     """
-    if seconds <= SHORT_SECONDS or count_cores() == 1:
+    if seconds <= (THREAD_SECONDS if vectorised else PROCESS_SECONDS) or count_cores() == 1:
         return "none"
     return "threads" if vectorised else "local"
 

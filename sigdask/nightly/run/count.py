@@ -383,9 +383,10 @@ def _describe_size(panel: AnyPanel) -> tuple[Any, ...]:
 def _choose_cluster(cluster: ClusterLike, jobs: Sequence[Job], work: float) -> ClusterLike:
     """Return the cluster to use for jobs: this process if starting others on this machine would take longer."""
     cluster = resolve_cluster(cluster, jobs, work)
-    if getattr(cluster, "kind", cluster) not in ("local", "local+tcp") or work > clusters.SHORT_SECONDS:
-        return cluster
-    return "none" if all(job.panel.manner.vectorised for job in jobs) else cluster
+    is_local = getattr(cluster, "kind", cluster) in ("local", "local+tcp")
+    if is_local and work <= clusters.PROCESS_SECONDS and all(job.panel.manner.vectorised for job in jobs):
+        return clusters.choose_cluster(work, vectorised=True)
+    return cluster
 
 
 @contextmanager
