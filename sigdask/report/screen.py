@@ -17,7 +17,7 @@ from sigdask.report.comparisons import (
     build_joint_table,
     build_ranking_table,
     build_test_table,
-    format_p_cell,
+    format_deciding_p,
 )
 from sigdask.report.document import Block, Column, DocumentTable
 from sigdask.report.sentences import (
@@ -302,8 +302,8 @@ def _describe_group(table: Table) -> tuple[str, str, str]:
     if c.design == SOME:
         return "", count, ""
     row = c.list_leading_rows()[0]
-    p = table.p_value[row] if np.isnan(table.p_adjusted[row]) else table.p_adjusted[row]
-    return c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])], count, format_p_cell(float(p), table.alpha)
+    lead = next(iter_results(table.take(slice(row, row + 1))))
+    return c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])], count, format_deciding_p(lead, table.alpha)
 
 
 def _describe_totals(table: Table) -> Iterator[str]:

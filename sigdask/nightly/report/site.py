@@ -31,7 +31,7 @@ from sigdask.nightly.report.text import (
 )
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.status import Nights, PlanReport, build_report, list_runs, read_nights
-from sigdask.report.comparisons import VERDICT_HINTS, format_p_cell
+from sigdask.report.comparisons import VERDICT_HINTS, format_deciding_p
 from sigdask.report.document import Column
 from sigdask.report.files import write_parts
 from sigdask.report.html import render_html
@@ -252,7 +252,6 @@ def _iter_rankings(report: PlanReport) -> Iterator[str]:
 def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str, str]) -> PageTable:
     """Return the grid of comparisons with their scores and p over the nights."""
     last = [*iter_results(table)]
-    p = [r.p_value if r.p_adjusted is None else r.p_adjusted for r in last]
     blank = [""] * len(last)
 
     def column(head: str, texts: Sequence[str], **marks: Any) -> Column:
@@ -270,7 +269,7 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
         column("score B", [format_score(r.score_b) for r in last], is_name=False),
         column("A - B", [format_signed(r.difference) for r in last], is_name=False),
         column("p over the runs", blank, series="p"),
-        column("p", [format_p_cell(x, table.alpha) for x in p], is_name=False, is_pinned=True),
+        column("p", [format_deciding_p(r, table.alpha) for r in last], is_name=False, is_pinned=True),
         column("verdict", [r.verdict for r in last], is_filter=True, is_pinned=True, hints=VERDICT_HINTS),
     ]
     numbers, values = nights

@@ -23,7 +23,7 @@ from sigdask.nightly.report.gate import format_levels, iter_reasons, list_failin
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.results import Changes
 from sigdask.nightly.store.status import PlanReport, list_runs
-from sigdask.report.comparisons import format_p_cell
+from sigdask.report.comparisons import format_deciding_p
 from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart, hide_folders
@@ -165,8 +165,8 @@ def _describe_kind(kind: str, r: Result | None) -> str:
 def _format_side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "–"
-    p_text = format_p_cell(r.p_value if r.p_adjusted is None else r.p_adjusted, alpha)
-    return f"{format_score(r.score_a)} / {format_score(r.score_b)}" + (f", p = {p_text}" if p_text else "")
+    p_text = f", p = {text}".replace("= ≤", "≤") if (text := format_deciding_p(r, alpha)) else ""
+    return f"{format_score(r.score_a)} / {format_score(r.score_b)}{p_text}"
 
 
 OPENED = (
