@@ -103,7 +103,8 @@ def read(
     sources = [s if isinstance(s, Source) else parse_source(s) for s in listed]
     gold_path = None if gold is None else as_path(gold)
     if is_address(format):
-        return _read_with(addresses.load_object(format, "format"), sources, gold_path, options)
+        counts = _read_with(addresses.load_object(format, "format"), sources, gold_path, options)
+        return replace(counts, name=options.name or counts.name)
     format_name, format_options = parse_format(format)
     if format_options:
         options = options.with_format_options(format_options)

@@ -144,8 +144,8 @@
       const drawn = isShort ? unitTable(own, some, every.length > 0) : make("ul", { class: "units" }, ...some.map((unit) => unitEntry(own, unit)));
       return make("div", {}, make("h5", {}, make("span", { class: `swatch ${raises ? "for-a" : "for-b"}`, "aria-hidden": "true" }), `For ${raises === own.higher ? own.a : own.b}`), drawn);
     };
-    const words = `Units with the largest contributions for either system${isShort ? "" : "; words that only one output has are marked"}.`;
-    return make("div", {}, make("h4", {}, "The units that decide"), make("p", { class: "quiet" }, words), make("div", { class: "sides" }, ...[side(true), side(false)].filter((made) => made)));
+    const words = `For either system, the largest first${isShort ? "" : "; words that only one output has are marked"}.`;
+    return make("div", {}, make("h4", {}, "Units with the largest contributions"), make("p", { class: "quiet" }, words), make("div", { class: "sides" }, ...[side(true), side(false)].filter((made) => made)));
   };
 
   const again = (command) => {

@@ -129,6 +129,14 @@ def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):
         plan.test_sets[0].read()
 
 
+def test_what_a_reader_of_ones_own_returns_has_the_name_of_its_test_set(folder, monkeypatch):
+    reader = "return sigdask.Counts.from_scores({source.system: [1, 2] for source in sources})"
+    (folder / "mine_reads.py").write_text(f"import sigdask\n\ndef read(sources, gold, options):\n    {reader}\n")
+    monkeypatch.syspath_prepend(str(folder))
+    [test_set] = load_text(folder, SMALLEST + 'format = "mine_reads:read"\n').test_sets
+    assert test_set.read().name == test_set.name
+
+
 def list_documented_plans():
     return re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "plans.md").read_text(), re.DOTALL)
 
