@@ -67,6 +67,14 @@ def as_json_line(value: Any) -> str:
         return json.dumps(to_plain(value), separators=(",", ":"), allow_nan=False)
 
 
+def as_json_lines(values: Sequence[Any]) -> str:
+    """Return the JSON texts of values, each on a line of its own, separated by commas."""
+    try:
+        return b",\n".join([orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY) for value in values]).decode()
+    except TypeError:
+        return ",\n".join(map(as_json_line, values))
+
+
 def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
     r"""Yield the JSON text of an object in parts, with each member and each value of an array on its own line.
 

@@ -24,9 +24,10 @@ GARBAGE_THRESHOLD = 500_000
 the imported libraries create many objects, all of which stay; with this number 0.6 %, in the same memory.
 """
 
-MALLOC_OPTIONS = {-3: 1 << 20, -8: 1}
-"""Options of `mallopt`: arrays of 1 MiB go back to the system when they are free (M_MMAP_THRESHOLD), and threads share
-one arena (M_ARENA_MAX). Else the C library keeps holes of 180 MiB after half a million comparisons.
+MALLOC_OPTIONS = {-3: 1 << 20, -1: 64 << 20, -8: 1}
+"""Options of `mallopt`: arrays of 1 MiB go back to the system when they are free (M_MMAP_THRESHOLD), threads share one
+arena (M_ARENA_MAX), and 64 MiB of free memory are kept (M_TRIM_THRESHOLD). Half a million comparisons to JSON then take
+593 MiB and 20 s; without these options 680 MiB and 19 s, without the last one 585 MiB and 25 s.
 """
 
 

@@ -66,8 +66,7 @@ class Texts(Sequence[str]):
             raise InputError(f"{text!r}: a text that cannot be written in UTF-8", remedy="change it") from None
         sizes = map(len, strings if len(content) == len(joined) else map(str.encode, strings))
         offsets = np.cumsum([0, *sizes], dtype=np.int64)
-        buffers = pa.py_buffer(offsets), pa.py_buffer(content)
-        return Texts(pa.LargeStringArray.from_buffers(len(strings), *buffers))
+        return Texts(pa.LargeStringArray.from_buffers(len(strings), pa.py_buffer(offsets), pa.py_buffer(content)))
 
     @staticmethod
     def from_arrow(values: Any) -> Texts:
@@ -137,7 +136,8 @@ class Texts(Sequence[str]):
             return text
         import pyarrow as pa
 
-        rows = np.ascontiguousarray(np.arange(len(self))[which])
+        rows = np.arange(*which.indices(len(self))) if isinstance(which, slice) else which
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else np.ascontiguousarray(rows, np.int64)
         places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)])
         if self.is_encoded:
             return Texts.from_codes(self.array.dictionary, self.array.indices.take(places))

@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ from sigdask.results.signature import Signature, format_signatures
 from sigdask.results.table import AGREES, CHUNK_ROWS, DISAGREES, NOT_APPLICABLE, Table, to_arrow
 from sigdask.statistics.bounds import EQUAL_SCORES, SECOND_RUN, describe_fit, describe_runs, estimate_trials_to_decide
 from sigdask.statistics.rounding import format_limits, round_up
-from sigdask.text import as_json_line, format_count
+from sigdask.text import as_json_line, as_json_lines, format_count
 
 RowNotes = Iterator[tuple[int, Note]]
 
@@ -213,8 +214,7 @@ RUN_VERDICTS = ("too few runs", "not significant", "significant")
 
 def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
     keys = {group: table.list_keys(group) for group in KEYED}
-    if table.has("equal_scores"):
-        keys["checks"].append(EQUAL_SCORES)
+    keys["checks"] += [EQUAL_SCORES] if table.has("equal_scores") else []
     given = _list_values(table, notes) | dict(_iter_entries(table, keys))
     return _list_members(table, given, keys, "", load_schema()["$defs"]["result"])
 
@@ -227,23 +227,24 @@ def _list_members(
         return given[path]
     schema, kind, is_nullable = resolve(schema)
     collect = partial(_list_members, table, given, keys)
-    rows: list[Any]
     if path in keys:
-        entries = [collect(f"{path}.{key}", schema["items"]) for key in keys[path]]
-        rows = [[entry for entry in row if entry is not None] for row in zip(*entries, strict=True)]
-        return rows or [[] for _ in range(len(table))]
+        entries = [range(len(table)), *(collect(f"{path}.{key}", schema["items"]) for key in keys[path])]
+        return [[entry for entry in row if entry is not None] for _, *row in zip(*entries, strict=True)]
     if kind == "array":
         rows = list(zip(*(collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])), strict=True))
         return [None if row[0] is None or np.isnan(row[0]) else row for row in rows] if is_nullable else rows
     if kind != "object":
         rows = table[path].tolist()
         return [value or None for value in rows] if is_nullable and kind != "number" else rows
-    if is_nullable and not table.has(path):
+    members, mark = schema["properties"], schema.get("mark")
+    kept = [not is_nullable or table.has(path)] * len(table)
+    if mark and any(kept):  # the member that has a value in the rows that have the object
+        kept = [_has_value(value) for value in collect(join_path(path, mark), members[mark])]
+    if not any(kept):
         return [None] * len(table)
-    columns = [collect(join_path(path, name), inner) for name, inner in schema["properties"].items()]
-    rows = [dict(zip(schema["properties"], row, strict=True)) for row in zip(*columns, strict=True)]
-    mark = schema.get("mark")  # the member that has a value in the rows that have the object
-    return [row if _has_value(row[mark]) else None for row in rows] if mark else rows
+    columns = [collect(join_path(path, name), inner) for name, inner in members.items()]
+    records = map(dict, map(zip, repeat([*members]), zip(*columns, strict=True)))  # takes 0.7 of a loop's time
+    return [record if is_kept else None for is_kept, record in zip(kept, records, strict=True)]
 
 
 def _has_value(value: Any) -> bool:
@@ -319,15 +320,14 @@ def get_result(table: Table, row: int) -> Result:
 def iter_results(table: Table) -> Iterator[Result]:
     """Yield each row of a table as a `Result`, building some thousand at a time; a number that is NaN becomes None."""
     for part in table.split(CHUNK_ROWS):
-        notes = build_notes(part)
-        for row, record in enumerate(_build_records(part, notes)):
+        for row, record in enumerate(_build_records(part, notes := build_notes(part))):
             yield Result.from_record(record, notes.get(row, ()))
 
 
 def iter_json_lines(table: Table) -> Iterator[str]:
     """Yield the JSON of all results, comma-separated, in chunks of some thousand lines."""
     for part in table.split(CHUNK_ROWS):
-        yield ",\n".join(map(as_json_line, _build_records(part, build_notes(part))))
+        yield as_json_lines(_build_records(part, build_notes(part)))
 
 
 def build_table(records: Sequence[Mapping[str, Any]], alpha: float) -> Table:

@@ -31,7 +31,7 @@ METHODS = ("approximate", "exact")
 
 NO_TEXT = Texts.from_values([""]).array
 
-CHUNK_ROWS = 4096
+CHUNK_ROWS = 2048
 """Rows whose texts or records are built at a time."""
 
 CONTESTED = 2

@@ -145,7 +145,8 @@ def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:
     texts = Texts.from_values(column)
     if isinstance(order, slice) or not (is_missing := order < 0).any():
         return texts[order]
-    return Texts.from_values("" if gap else cell for cell, gap in zip(texts[order], is_missing, strict=True))
+    cells = texts[np.maximum(order, 0)]
+    return Texts.from_values("" if gap else cell for cell, gap in zip(cells, is_missing, strict=True))
 
 
 def build_sentence_groups(

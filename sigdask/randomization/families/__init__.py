@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -124,7 +124,7 @@ class MaxTFamily(WholePanel):
         forms = (member.panel.metrics[member.metric].form for member in self.members)
         return MEASURED if any(isinstance(form, Formula) for form in forms) else TIE
 
-    @cached_property
+    @property
     def _deviations(self) -> Floats:
         """Standard deviation of each hypothesis under swaps, shape (n_hypotheses,)."""
         if self.parts.shape[1] == 1:
@@ -164,9 +164,8 @@ class MaxTFamily(WholePanel):
         """Indices of the hypotheses, from the least to the most extreme."""
         return sort_statistics(self.statistics)
 
-    @cached_property
-    def integers(self) -> tuple[Integers, Integers, Integers, Floats, Floats]:
-        """What the integer kernel compares, of each hypothesis in `order`, if all are linear.
+    def list_integers(self) -> tuple[Integers, Integers, Integers, Floats, Floats]:
+        """Return what the integer kernel compares, of each hypothesis in `order`, if all are linear.
 
         Pairs of rows of the members' systems one after another, shape (n_hypotheses, 2), observed differences and their
         slack in steps, the statistic of a step, and the threshold of the statistic, shape (n_hypotheses,).
@@ -222,10 +221,13 @@ class MaxTFamily(WholePanel):
         size = min(n_trials, *(max(compute_slab_size(panel) // len(panels), MIN_TRIALS) for panel in panels))
         streams = [iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size) for panel in panels]
         index_of = {id(panel): k for k, panel in enumerate(panels)}
-        add = _add_integers if self.is_linear else _add_floats
-        room = np.empty((3, CHUNK, size))
+        # made again for each range of trials: results of many pairs need the memory
+        if self.is_linear:
+            add = partial(_add_integers, self, self.list_integers())
+        else:
+            add = partial(_add_floats, self, np.empty((3, CHUNK, size)))
         for row in zip(*streams, strict=True):
-            add(self, [row[index_of[id(member.panel)]] for member in self.members], room, counts)
+            add([row[index_of[id(member.panel)]] for member in self.members], counts)
         return Tally(n_trials, counts[:, None, :])
 
     joint_tail: ClassVar[int] = FAMILY_TAILS.index("step-down")
@@ -257,16 +259,16 @@ def sort_statistics(statistics: Floats) -> Integers:
     return np.argsort(np.ldexp(np.round(np.ldexp(mantissa, ORDERED_BITS)), exponent), kind="stable")
 
 
-def _add_integers(family: MaxTFamily, by_member: list[TrialSlab], _room: Floats, counts: Integers) -> None:
+def _add_integers(family: MaxTFamily, integers: tuple[Any, ...], by_member: list[TrialSlab], counts: Integers) -> None:
     """Add the exceedances in one slab to `counts`, for a family whose differences are integers."""
     largest, slab_counts = np.full(by_member[0].n_trials, -np.inf), np.zeros(counts.shape, np.int64)
     moved = [slab.get_prepared(m.metric)[0][0] for slab, m in zip(by_member, family.members, strict=True)]
     joined = moved[0] if len(moved) == 1 else np.concatenate(moved)
-    raise_scaled(joined, *family.integers, family.side, largest, slab_counts)
+    raise_scaled(joined, *integers, family.side, largest, slab_counts)
     counts[family.order] += slab_counts
 
 
-def _add_floats(family: MaxTFamily, by_member: list[TrialSlab], room: Floats, counts: Integers) -> None:
+def _add_floats(family: MaxTFamily, room: Floats, by_member: list[TrialSlab], counts: Integers) -> None:
     """Add the exceedances in one slab to `counts`, computing the differences of a few hypotheses at a time."""
     observed, scales, n_trials = family.observed, family.scales, by_member[0].n_trials
     thresholds = _lower_by_rounding(family.statistics, scales, family.rounding)

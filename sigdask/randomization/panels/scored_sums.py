@@ -33,6 +33,9 @@ from sigdask.metrics.forms import (
 from sigdask.randomization.stream import Key, draw_swap_bits
 from sigdask.statistics.lattice import INTEGER_LATTICE, Lattice
 
+UNITS_TOGETHER = 2**16
+"""Units of pairs that are compared at a time, so that the L2 cache holds them."""
+
 
 def build_empty() -> NDArray[np.uint64]:
     """Return an empty array of content hashes, for panels that are never digested."""
@@ -236,14 +239,23 @@ class ScoredSums:
             return list(panel_metric.fields)
         return [f for f, w in zip(panel_metric.fields, self.get_ratio(metric).numerators[0], strict=True) if w]
 
+    def _iter_pairs(self, rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """Yield some of the pairs and both of their systems at a time, as their units fit into a cache."""
+        step = max(UNITS_TOGETHER // max(len(self.values), 1), 1)
+        for first in range(0, len(rows), step):
+            part = rows[first : first + step]
+            yield part, *self.pairs[part].T
+
     def _sum_discordant_weights(self, weights: Integers | None) -> Integers:
         """Return the total weight of each pair's discordant units, (n_pairs, n_metrics); None means 1 each."""
         by_fields = {}
         for fields in {metric.fields for metric in self.metrics}:
             by_system = np.ascontiguousarray(self.values[:, :, list(fields)].transpose(1, 2, 0))
-            differ = ((by_system[i] != by_system[j]).any(axis=0) for i, j in self.pairs.tolist())
-            sums = (np.count_nonzero(d) if weights is None else weights[d].sum() for d in differ)
-            by_fields[fields] = np.fromiter(sums, np.int64, len(self.pairs))
+            sums = np.empty(len(self.pairs), np.int64)
+            for rows, i, j in self._iter_pairs(np.arange(len(self.pairs))):
+                differ = (by_system[i] != by_system[j]).any(axis=1)
+                sums[rows] = differ.sum(axis=1) if weights is None else differ @ weights
+            by_fields[fields] = sums
         return np.column_stack([by_fields[metric.fields] for metric in self.metrics])
 
     @cached_property
@@ -254,15 +266,16 @@ class ScoredSums:
         """
         result = np.full((*self.shape, 2), -1, np.int64)
         for m in np.flatnonzero(self.linear).tolist():
-            by_system = [self.compute_numerators(m, self.values[:, s]) for s in range(len(self.totals))]
-            for p in np.flatnonzero(self.slack[:, m] == 0):  # differences of the size of the slack have no sign
-                i, j = self.pairs[p]
-                difference = by_system[i] - by_system[j]
-                sizes = np.abs(difference)
-                n_discordant = np.count_nonzero(sizes)
-                if n_discordant * sizes.max(initial=0) == sizes.sum():
-                    n_wins = np.count_nonzero(difference > 0)
-                    result[p, m] = n_wins, n_discordant - n_wins
+            by_system = np.array([self.compute_numerators(m, self.values[:, s]) for s in range(len(self.totals))])
+            by_system = by_system.astype(np.min_scalar_type(-1 - 2 * int(np.abs(by_system).max(initial=0))))
+            exact = np.flatnonzero(self.slack[:, m] == 0)  # differences of the size of the slack have no sign
+            for rows, i, j in self._iter_pairs(exact):
+                differences = by_system[i] - by_system[j]
+                sizes = np.abs(differences)
+                n_discordant = (sizes > 0).sum(axis=1)
+                has_one_size = n_discordant * sizes.max(axis=1, initial=0) == sizes.sum(axis=1)
+                n_wins = (differences > 0).sum(axis=1)
+                result[rows[has_one_size], m] = np.column_stack([n_wins, n_discordant - n_wins])[has_one_size]
         return result
 
     @cached_property
