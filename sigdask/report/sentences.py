@@ -483,7 +483,8 @@ def describe_shown_margin(r: Result) -> str:
     """Return what the tests of a margin show of a comparison, in a word or two for a table; "" without a margin."""
     if r.margin is None:
         return ""
-    return "equivalent" if "equivalent" in r.margin.verdicts else ", ".join(r.margin.verdicts) or "not shown"
+    shown = "equivalent" if "equivalent" in r.margin.verdicts else ", ".join(r.margin.verdicts)
+    return f"{shown}{' (p may be too small)' * r.margin.is_doubtful}" if shown else "not shown"
 
 
 def describe_margin_tests(r: Result) -> Iterator[str]:

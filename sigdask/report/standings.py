@@ -112,8 +112,7 @@ class Standings:
     def find_rival(self, group: int) -> int:
         """Return the row that compares a group's best system with the one closest to it in score."""
         rows = np.flatnonzero(self.has_top & (self.group == group))
-        lead = np.abs(np.nan_to_num(self.ahead[rows], nan=np.inf))
-        return int(rows[np.argmin(lead)])
+        return int(rows[np.argmin(np.abs(np.nan_to_num(self.ahead[rows], nan=np.inf)))])
 
     def list_leading_rows(self) -> list[int]:
         """Return the row of each of the first groups that compares its best system with the runner-up or baseline."""

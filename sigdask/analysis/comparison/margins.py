@@ -237,7 +237,7 @@ def build_margin_columns(
     """Return the columns of planned tests, given the observed differences and the tallies of the jobs."""
     c = comparisons
     margin, not_worse, not_better = np.full((3, len(c)), np.nan)
-    methods = [""] * len(c)
+    methods, is_doubtful = [""] * len(c), np.zeros(len(c), np.bool_)
     for rows, tests in planned:
         gains = difference[rows] * (1 if tests.metric.higher_is_better else -1)
         units = [*zip(c.n_units[rows].tolist(), c.n_discordant[rows].tolist(), strict=True)]
@@ -247,12 +247,14 @@ def build_margin_columns(
         not_worse[rows] = [result.p_value for result in worse]
         not_better[rows] = [result.p_value for result in better]
         for k, *sides in zip(rows.tolist(), worse, better, strict=True):
-            methods[k] = max(sides, key=lambda side: side.is_doubtful).method
+            worst = max(sides, key=lambda side: side.is_doubtful)
+            methods[k], is_doubtful[k] = worst.method, worst.is_doubtful
     return {
         "margin.margin": margin,
         "margin.p_not_worse": not_worse,
         "margin.p_not_better": not_better,
         "margin.method": encode(methods),
+        "margin.is_doubtful": is_doubtful,
     }
 
 

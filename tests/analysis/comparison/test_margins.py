@@ -83,3 +83,12 @@ def test_sentence_table_and_file_have_it(tmp_path):
     results.write(path)
     assert json.loads(path.read_text())["results"][0]["margin"]["verdicts"] == ["not worse"]
     assert load_results(path) == results
+
+
+def test_a_claim_from_few_units_is_called_doubtful_where_it_stands():
+    a = np.array([1.5, 2, 3, 4.2, 1, 2])
+    results = compare_all({"a": a, "b": a + np.array([-0.5, 0.5, 0, 0.2, 0, 0])}, margin=3)
+    assert results[0].margin.is_doubtful
+    assert "is equivalent (p may be too small)" in render(results)
+    sure = compare_all({"a": np.tile(a, 40), "b": np.tile(a[::-1], 40)}, margin=3)
+    assert not sure[0].margin.is_doubtful
