@@ -205,10 +205,9 @@ def format_lead(r: Result) -> str:
     """
     ends = get_ends(r)
     is_unadjusted = ends is not None and r.interval_simultaneous is None and r.p_adjusted is not None
-    aside = " (interval unadjusted)" if is_unadjusted else ""
     if ends is not None and r.difference < 0:
         ends = -ends[1], -ends[0]
-    return format_amount(abs(r.difference), ends) + aside
+    return format_amount(abs(r.difference), ends) + " (interval unadjusted)" * is_unadjusted
 
 
 def describe_size(r: Result) -> str:
@@ -595,14 +594,9 @@ class _Groups:
         r = get_result(self.table, row)
         return f"{format_lead(r)}; {format_verdict_p(r, self.table.alpha)}"
 
-    def split(self, rows: NDArray[np.int64]) -> dict[str, list[int]]:
-        """Return the rows by their verdicts: A is better, worse, not significantly different, and so on."""
-        outcome, ahead = self.standings.outcome[rows], self.standings.ahead[rows]
-        kinds = {
-            "significantly better": (outcome == 1) & (ahead > 0), "significantly worse": (outcome == 1) & (ahead < 0),
-            "not significantly different": outcome == 0, "undecided": outcome == -1, "contested": outcome == CONTESTED,
-        }  # fmt: skip
-        return {name: rows[kind].tolist() for name, kind in kinds.items()}
+
+def _be(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _describe_group(groups: _Groups, g: int) -> str:
@@ -615,38 +609,47 @@ def _describe_group(groups: _Groups, g: int) -> str:
         return _describe_baseline(groups, g, rows)
     text = _describe_ranking(groups, g) if c.design == ALL else _describe_several(groups, rows, groups.label(g))
     n = int(np.count_nonzero(c.outcome[rows] == CONTESTED))
-    are = "is" if n == 1 else "are"
-    return text + (f"; {n:,} of {format_count(len(rows), 'comparison')} {are} contested" if n else "")
+    return text + f"; {n:,} of {format_count(len(rows), 'comparison')} {_be(n)} contested" * (n > 0)
 
 
 def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
     """Return the verdict on systems that were each compared with one baseline, in one group."""
-    c = groups.standings
-    first, n = int(rows[np.argmax(np.nan_to_num(c.ahead[rows], nan=-np.inf))]), len(rows)
-    kinds = groups.split(rows)
-    n_better = len(kinds.pop("significantly better"))
-    parts = [f"{len(own):,} {'is' if len(own) == 1 else 'are'} {name}" for name, own in kinds.items() if own]
+    c, table = groups.standings, groups.table
+    outcome, ahead = c.outcome[rows], c.ahead[rows]
+    first, n = int(rows[np.argmax(np.nan_to_num(ahead, nan=-np.inf))]), len(rows)
+    is_upward = (table.alternative[rows[0]] == "greater") == bool(table.higher_is_better[rows[0]])
+    side = "different" if c.is_two_sided else "better" if is_upward else "worse"
+    kinds = {
+        "significantly worse": (outcome == 1) & (ahead < 0), f"not significantly {side}": outcome == 0,
+        "undecided": outcome == -1, "contested": outcome == CONTESTED,
+    }  # fmt: skip
+    counts = {name: int(np.count_nonzero(kind)) for name, kind in kinds.items()}
+    n_better = int(np.count_nonzero((outcome == 1) & (ahead > 0)))
+    parts = [f"{k:,} {_be(k)} {name}" for name, k in counts.items() if k]
     lead = ""
     if abs(c.ahead[first]) > 0:  # which NaN is not
-        side = "behind" if c.ahead[first] < 0 else "ahead"
-        lead = f": the best, {c.names[int(c.a[first])]}, is {side} by {groups.describe_lead(first)}"
-    return (
-        f"{n_better:,} of {n:,} systems {'is' if n_better == 1 else 'are'} significantly better than "
-        f"{c.names[int(c.b[first])]} {groups.label(g)}{lead}{f'; {join_phrases(parts)}' if parts else ''}"
-    )
+        place = "behind" if c.ahead[first] < 0 else "ahead"
+        lead = f": the best, {c.names[int(c.a[first])]}, is {place} by {groups.describe_lead(first)}"
+    count = f"{n_better:,} of {n:,} systems {_be(n_better)} significantly better than {c.names[int(c.b[first])]}"
+    answer = f"{count} {groups.label(g)}{lead}"
+    return "; ".join(filter(None, [answer, join_phrases(parts)]))
 
 
 def _describe_ranking(groups: _Groups, g: int) -> str:
     """Return the verdict on which of several systems is best, if all were compared with each other."""
     c, where = groups.standings, groups.label(g)
-    top, n_others, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
+    top, n_rest, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
     best, rival = c.names[top], c.get_opponent(row, top)
-    if c.ahead[row] == 0:
-        return f"{best} and {rival} share the best score {where}"
     rows = np.flatnonzero(c.has_top & (c.group == g))
+    lead = np.where(c.a[rows] == top, c.ahead[rows], -c.ahead[rows])
+    if (lead < 0).any():  # in pairs with other items: none is best
+        return _describe_several(groups, np.flatnonzero(c.group == g), where)
+    if c.ahead[row] == 0:
+        equal = join_phrases([best, *(c.get_opponent(k, top) for k in rows[lead == 0].tolist())])
+        return f"{equal} share the best score {where}"
     contested, better = c.outcome[rows] == CONTESTED, c.outcome[rows] == 1
     doubts = [
-        words.format(f"{len(near):,} of {n_others:,} others" if len(near) > MAX_NAMED else join_phrases(near))
+        words.format(f"{len(near):,} of {n_rest:,} others" if len(near) > MAX_NAMED else join_phrases(near))
         for words, mask in (
             ("is not significantly different from {}", ~(better | contested)),
             ("its lead over {} is contested", contested),
@@ -655,8 +658,7 @@ def _describe_ranking(groups: _Groups, g: int) -> str:
     ]
     outcome = f"scores best {where}, but " + ", and ".join(doubts)
     if not doubts:
-        all_others = "both" if n_others == 2 else f"all {n_others:,}"
-        outcome = f"is best {where}, significantly better than {all_others} others"
+        outcome = f"is best {where}, significantly better than {'both' if n_rest == 2 else f'all {n_rest:,}'} others"
     return f"{best} {outcome}: ahead of the runner-up, {rival}, by {groups.describe_lead(row)}"
 
 
@@ -666,9 +668,9 @@ def _describe_several(groups: _Groups, rows: NDArray[np.int64], where: str) -> s
     significant = rows[c.outcome[rows] == 1]
     better = np.where(c.ahead[significant] > 0, c.a[significant], c.b[significant]).tolist()
     wins = [f"{c.names[k]} is better in {n:,}" for k, n in Counter(better).most_common()]
-    verb, count = "is" if len(better) == 1 else "are", format_count(len(rows), "comparison")
+    count = format_count(len(rows), "comparison")
     who = f": {format_list(wins, MAX_NAMED)}" if wins else ""
-    return f"{len(better):,} of {count} {where} {verb} significant{who}"
+    return f"{len(better):,} of {count} {where} {_be(len(better))} significant{who}"
 
 
 def _describe_joint(results: ComparisonResults) -> Iterator[str]:
@@ -681,15 +683,17 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
         v, outcomes = verdicts[first], [judge_joint(verdict, results.alpha) for verdict in verdicts]
         better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
         ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
+        lead = f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}"
         adjusted = f"{'for these runs ' * results.table.has('runs')}{'' if v.p_adjusted is None else 'adjusted '}"
+        is_bound = v.method != "exact" and not v.n_extreme if v.p_adjusted is None else v.is_adjusted_bound
         verdict = ("not significant", "significant", "contested")[outcomes[0]]
         if len(p) > 1:
             n_contested = f" and {outcomes.count(2):,} contested" if 2 in outcomes else ""
             verdict = f"{outcomes.count(1):,} of {len(p):,} comparisons significant{n_contested}"
         yield (
             f"{verdict} on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
-            f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}; "
-            f"{adjusted}{format_p_equals(p[first], results.alpha)}"
+            f"{lead if v.difference else f'{v.a} and {v.b} score the same'}; "
+            f"{adjusted}{format_p_equals(p[first], results.alpha, is_bound=is_bound)}"
         )
 
 
@@ -710,8 +714,7 @@ def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:
 
 def _turn_joint(v: ResultAcrossSets) -> ResultAcrossSets:
     """Return a two-sided result over all sets with its systems exchanged."""
-    ends = v.interval and (-v.interval[1], -v.interval[0])
-    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=ends)
+    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=v.interval and (-v.interval[1], -v.interval[0]))
 
 
 @dataclass(frozen=True, slots=True)
