@@ -191,10 +191,9 @@ def _count_decimals(difference: float, width: float) -> int:
 
 def get_ends(r: Result) -> tuple[float, float] | None:
     """Return the ends of the interval to show with the p that decides: the simultaneous one, else the own one."""
-    if r.interval_simultaneous is not None or r.interval is None:
-        ends: tuple[float, float] | None = r.interval_simultaneous
-        return ends
-    return r.interval.low, r.interval.high
+    own = None if r.interval is None else (r.interval.low, r.interval.high)
+    ends: tuple[float, float] | None = r.interval_simultaneous or own
+    return ends
 
 
 def format_lead(r: Result) -> str:
@@ -382,9 +381,10 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
 
 def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
-    if results.table.has("runs") and len(results) > 1:
-        are = [r.runs.verdict == "significant" for r in results if r.runs.best_p is not None]
-        found = f"{sum(are):,} of {len(results):,} differences are significant" if are else "no difference was tested"
+    runs = [r.runs for r in results if r.runs is not None] if results.table.has("runs") else []
+    if runs and len(results) > 1:
+        are = [r.verdict == "significant" for r in runs if r.best_p is not None]
+        found = f"{sum(are):,} of {len(runs):,} differences are significant" if are else "no difference was tested"
         yield f"For new runs of the systems (the recipes), {found}."
 
 
