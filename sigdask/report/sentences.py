@@ -252,10 +252,9 @@ def describe_p(result: Result, alpha: float) -> str:
     p = format_p_equals(result.p_value, alpha, is_bound=result.is_bound)
     if result.method == "exact":
         return f"{label}{p} (exact)"
-    limits = format_limits(*result.p_interval, alpha)
     how = "exact p between" if is_bounded(result) else "99 % interval"
     trials = "" if is_bounded(result) else f"; {describe_method(result)}"
-    return f"{label}{p} ({how} {limits}{trials})"
+    return f"{label}{p} ({how} {format_limits(*result.p_interval, alpha)}{trials})"
 
 
 def format_verdict_p(r: Result, alpha: float) -> str:
@@ -313,10 +312,9 @@ def describe_comparison(r: Result, alpha: float, where: str = "") -> str:
         return f"{r.a} and {r.b} do not differ on {metric}: the metric counts both alike on every {r.unit}"
     is_not_shown = r.alternative != "two-sided" and r.verdict == "not significant"
     standing = _describe_not_shown(r, metric) if is_not_shown else _describe_lead(r, alpha, where)
-    these_runs = "for these runs " if r.runs else ""
     return (
-        f"{standing}{_describe_scope_of_runs(r, alpha)}; {these_runs}{format_verdict_p(r, alpha)}"
-        f"{describe_contradiction(r, alpha)}"
+        f"{standing}{_describe_scope_of_runs(r, alpha)}; {'for these runs ' * (r.runs is not None)}"
+        f"{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
     )
 
 
@@ -608,8 +606,12 @@ def _describe_group(groups: _Groups, g: int) -> str:
     if c.design == BASELINE:
         return _describe_baseline(groups, g, rows)
     text = _describe_ranking(groups, g) if c.design == ALL else _describe_several(groups, rows, groups.label(g))
+    return text + _count_contested(c, rows)
+
+
+def _count_contested(c: Standings, rows: NDArray[np.int64]) -> str:
     n = int(np.count_nonzero(c.outcome[rows] == CONTESTED))
-    return text + f"; {n:,} of {format_count(len(rows), 'comparison')} {_be(n)} contested" * (n > 0)
+    return f"; {n:,} of {format_count(len(rows), 'comparison')} {_be(n)} contested" * (n > 0)
 
 
 def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
@@ -760,14 +762,14 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     elif (n := groups.standings.n_groups) <= MAX_LISTED_GROUPS:
         sentences = [_describe_group(groups, g) for g in range(n)]
     else:
-        sentences = [_describe_several(groups, np.arange(len(table)), f"over {n:,} {groups.noun}")]
+        rows, where = np.arange(len(table)), f"over {n:,} {groups.noun}"
+        sentences = [_describe_several(groups, rows, where) + _count_contested(groups.standings, rows)]
     is_checked = not bool(table.has_disagreement.any())
-    complete = [f"{text}." for text in sentences]
-    doubt = [] if is_checked else ["Do not rely on this, a check disagrees."]
+    complete = ["Do not rely on this, a check disagrees."] * (not is_checked) + [f"{text}." for text in sentences]
     chance = () if results.together else describe_chance(table, table.metric.codes)
     return Verdict(
         scope=tuple(f"{note.text}." for note in results.notes if note.kind == "scope"),
-        sentences=(*doubt, *complete, *_describe_recipes(results), *_describe_margins(results), *chance),
+        sentences=(*complete, *_describe_recipes(results), *_describe_margins(results), *chance),
         checks=describe_checks(table),
         is_checked=is_checked,
         doubtful=find_doubtful(table),

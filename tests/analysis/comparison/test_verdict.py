@@ -245,6 +245,14 @@ def test_no_system_is_best_that_is_behind_another_on_their_common_items():
     assert " best" not in headline
 
 
+def test_the_verdict_on_many_groups_counts_the_contested_ones():
+    """All differences of a pair are 1, so that the equal-score test cannot reject."""
+    groups = {"task": [*"abcdefg" * 10]}
+    counts = Counts.from_scores({"x": np.arange(70), "y": np.arange(1, 71)}, groups=groups)
+    headline = verdict.build_verdict(compare_all(counts, by="task", adjust="none", trials=99)).headline
+    assert headline.startswith("0 of 7 comparisons over 7 subsets are significant; 7 of 7 comparisons are contested.")
+
+
 def test_all_systems_that_share_the_best_score_are_named():
     scores = [0.1, 0.5, 0.9, 0.2]
     results = compare_all({"a": scores, "b": scores, "c": scores, "d": [0, 0, 0, 0]}, trials=99)
