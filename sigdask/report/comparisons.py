@@ -73,7 +73,7 @@ MEANINGS = {
 
 VERDICT_HINTS = {
     "significant": "chance alone would rarely give a difference as large", "contested": CONTESTED_MEANING,
-    "not significant": "the data do not show which system is better; the two need not be equal",
+    "not significant": "the test shows no difference; the two need not be equal",
     "undecided": "more trials would decide",
 }  # fmt: skip
 """Hover texts that explain verdicts."""
@@ -342,8 +342,7 @@ def build_comparison_table(
 
 def _mark(r: Result, alpha: float, *, with_checks: bool) -> str:
     """Return the marks of a comparison's verdict and of its checks."""
-    agrees = AGREES if with_checks else ""
-    marks = {"disagree": DISAGREES, "interval differs": DIFFERS, "agree": agrees, "": ""}
+    marks = {"disagree": DISAGREES, "interval differs": DIFFERS, "agree": AGREES * with_checks, "": ""}
     verdicts = {"significant": SIGNIFICANT, "undecided": UNDECIDED, "contested": CONTESTED_MARK}
     return verdicts.get(r.verdict, "") + marks[_name_checks(r, alpha)]
 
@@ -555,11 +554,9 @@ def build_joint_table(
             [("", SIGNIFICANT, CONTESTED_MARK)[outcome] for outcome in outcomes],
         ),
     ]
-    is_adjusted = any(verdict.p_adjusted is not None for verdict in results.together)
-    adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" if is_adjusted else ""
+    adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" * any(v.p_adjusted is not None for v in verdicts)
     legend = [f"{SIGNIFICANT if 1 in outcomes else 'none'} significant at {alpha:g}{adjusted}"]
-    if 2 in outcomes:
-        legend.append(f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}")
+    legend += [f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}"] * (2 in outcomes)
     return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)
 
 

@@ -116,7 +116,7 @@ SENTENCES = {
     "number of swaps with a difference at least as large as the observed one.",
     "adjusted": "The p-values were adjusted in families of {n:,} comparisons by {procedure}.",
     "significant": "Differences with {adjusted}p at most {alpha:g} are called significant.",
-    "equal scores": "The hypothesis of equal scores was also tested by the symmetric studentised bootstrap of units, "
+    "equal scores": "The hypothesis of equal scores was also tested by the {symmetric}studentised bootstrap of units, "
     "step-down in families [[efron1993,romano2005,westfall1993]]. Results of which only one of the two tests rejects "
     "are called contested ({n:,} of {checked}).",
     "runs": "Scores are means over {n} runs of each system: the p-values above, and marks of significance, are of "
@@ -254,8 +254,8 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
     table, is_adjusted = results.table, bool(_list_adjustments(results))
     yield "significant", {"adjusted": "adjusted " * is_adjusted, "alpha": results.alpha}
     if n := int(np.count_nonzero(table["equal_scores.n_resamples"])):
-        n_contested = int(np.count_nonzero(table.is_contested))
-        yield "equal scores", {"n": n_contested, "checked": format_count(n, "comparison")}
+        counts = {"n": int(np.count_nonzero(table.is_contested)), "checked": format_count(n, "comparison")}
+        yield "equal scores", {"symmetric": "symmetric " * (table.alternative[0] == "two-sided"), **counts}
     if table.has("runs"):
         n_runs = table["runs.n_runs"]
         yield "runs", {"n": _format_range(n_runs[n_runs > 0].tolist())}

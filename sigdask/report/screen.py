@@ -282,8 +282,8 @@ def format_overview(
     ]
     kept = [column for column in columns if any(column.texts) and (column.header != "metric" or has_metrics)]
     more = f"{len(shown)} of {n_groups:,} rows, chosen by changes, failed checks and doubtful results (--all lists all)"
-    parts = [render_table(DocumentTable.of("", kept), width), *([more] if len(shown) < n_groups else [])]
-    return "\n".join([*parts, "", *_describe_totals(table)])
+    shown_table = render_table(DocumentTable.of("", kept), width)
+    return "\n".join([shown_table, *[more] * (len(shown) < n_groups), "", *_describe_totals(table)])
 
 
 def _list_keys(table: Table, rows: NDArray[np.int64]) -> list[GroupKey]:

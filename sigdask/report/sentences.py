@@ -191,10 +191,9 @@ def _count_decimals(difference: float, width: float) -> int:
 
 def get_ends(r: Result) -> tuple[float, float] | None:
     """Return the ends of the interval to show with the p that decides: the simultaneous one, else the own one."""
-    if r.interval_simultaneous is not None or r.interval is None:
-        ends: tuple[float, float] | None = r.interval_simultaneous
-        return ends
-    return r.interval.low, r.interval.high
+    own = None if r.interval is None else (r.interval.low, r.interval.high)
+    ends: tuple[float, float] | None = r.interval_simultaneous or own
+    return ends
 
 
 def format_lead(r: Result) -> str:
@@ -205,10 +204,9 @@ def format_lead(r: Result) -> str:
     """
     ends = get_ends(r)
     is_unadjusted = ends is not None and r.interval_simultaneous is None and r.p_adjusted is not None
-    aside = " (interval unadjusted)" if is_unadjusted else ""
     if ends is not None and r.difference < 0:
         ends = -ends[1], -ends[0]
-    return format_amount(abs(r.difference), ends) + aside
+    return format_amount(abs(r.difference), ends) + " (interval unadjusted)" * is_unadjusted
 
 
 def describe_size(r: Result) -> str:
@@ -254,10 +252,9 @@ def describe_p(result: Result, alpha: float) -> str:
     p = format_p_equals(result.p_value, alpha, is_bound=result.is_bound)
     if result.method == "exact":
         return f"{label}{p} (exact)"
-    limits = format_limits(*result.p_interval, alpha)
     how = "exact p between" if is_bounded(result) else "99 % interval"
     trials = "" if is_bounded(result) else f"; {describe_method(result)}"
-    return f"{label}{p} ({how} {limits}{trials})"
+    return f"{label}{p} ({how} {format_limits(*result.p_interval, alpha)}{trials})"
 
 
 def format_verdict_p(r: Result, alpha: float) -> str:
@@ -315,10 +312,9 @@ def describe_comparison(r: Result, alpha: float, where: str = "") -> str:
         return f"{r.a} and {r.b} do not differ on {metric}: the metric counts both alike on every {r.unit}"
     is_not_shown = r.alternative != "two-sided" and r.verdict == "not significant"
     standing = _describe_not_shown(r, metric) if is_not_shown else _describe_lead(r, alpha, where)
-    these_runs = "for these runs " if r.runs else ""
     return (
-        f"{standing}{_describe_scope_of_runs(r, alpha)}; {these_runs}{format_verdict_p(r, alpha)}"
-        f"{describe_contradiction(r, alpha)}"
+        f"{standing}{_describe_scope_of_runs(r, alpha)}; {'for these runs ' * (r.runs is not None)}"
+        f"{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
     )
 
 
@@ -383,9 +379,10 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
 
 def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
-    if results.table.has("runs") and len(results) > 1:
-        are = [r.runs.verdict == "significant" for r in results if r.runs.best_p is not None]
-        found = f"{sum(are):,} of {len(results):,} differences are significant" if are else "no difference was tested"
+    runs = [r.runs for r in results if r.runs is not None] if results.table.has("runs") else []
+    if runs and len(results) > 1:
+        are = [r.verdict == "significant" for r in runs if r.best_p is not None]
+        found = f"{sum(are):,} of {len(runs):,} differences are significant" if are else "no difference was tested"
         yield f"For new runs of the systems (the recipes), {found}."
 
 
@@ -595,14 +592,9 @@ class _Groups:
         r = get_result(self.table, row)
         return f"{format_lead(r)}; {format_verdict_p(r, self.table.alpha)}"
 
-    def split(self, rows: NDArray[np.int64]) -> dict[str, list[int]]:
-        """Return the rows by their verdicts: A is better, worse, not significantly different, and so on."""
-        outcome, ahead = self.standings.outcome[rows], self.standings.ahead[rows]
-        kinds = {
-            "significantly better": (outcome == 1) & (ahead > 0), "significantly worse": (outcome == 1) & (ahead < 0),
-            "not significantly different": outcome == 0, "undecided": outcome == -1, "contested": outcome == CONTESTED,
-        }  # fmt: skip
-        return {name: rows[kind].tolist() for name, kind in kinds.items()}
+
+def _be(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _describe_group(groups: _Groups, g: int) -> str:
@@ -614,39 +606,52 @@ def _describe_group(groups: _Groups, g: int) -> str:
     if c.design == BASELINE:
         return _describe_baseline(groups, g, rows)
     text = _describe_ranking(groups, g) if c.design == ALL else _describe_several(groups, rows, groups.label(g))
+    return text + _count_contested(c, rows)
+
+
+def _count_contested(c: Standings, rows: NDArray[np.int64]) -> str:
     n = int(np.count_nonzero(c.outcome[rows] == CONTESTED))
-    are = "is" if n == 1 else "are"
-    return text + (f"; {n:,} of {format_count(len(rows), 'comparison')} {are} contested" if n else "")
+    return f"; {n:,} of {format_count(len(rows), 'comparison')} {_be(n)} contested" * (n > 0)
 
 
 def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
     """Return the verdict on systems that were each compared with one baseline, in one group."""
-    c = groups.standings
-    first, n = int(rows[np.argmax(np.nan_to_num(c.ahead[rows], nan=-np.inf))]), len(rows)
-    kinds = groups.split(rows)
-    n_better = len(kinds.pop("significantly better"))
-    parts = [f"{len(own):,} {'is' if len(own) == 1 else 'are'} {name}" for name, own in kinds.items() if own]
+    c, table = groups.standings, groups.table
+    outcome, ahead = c.outcome[rows], c.ahead[rows]
+    first, n = int(rows[np.argmax(np.nan_to_num(ahead, nan=-np.inf))]), len(rows)
+    is_upward = (table.alternative[rows[0]] == "greater") == bool(table.higher_is_better[rows[0]])
+    side = "different" if c.is_two_sided else "better" if is_upward else "worse"
+    kinds = {
+        "significantly worse": (outcome == 1) & (ahead < 0), f"not significantly {side}": outcome == 0,
+        "undecided": outcome == -1, "contested": outcome == CONTESTED,
+    }  # fmt: skip
+    counts = {name: int(np.count_nonzero(kind)) for name, kind in kinds.items()}
+    n_better = int(np.count_nonzero((outcome == 1) & (ahead > 0)))
+    parts = [f"{k:,} {_be(k)} {name}" for name, k in counts.items() if k]
     lead = ""
     if abs(c.ahead[first]) > 0:  # which NaN is not
-        side = "behind" if c.ahead[first] < 0 else "ahead"
-        lead = f": the best, {c.names[int(c.a[first])]}, is {side} by {groups.describe_lead(first)}"
-    return (
-        f"{n_better:,} of {n:,} systems {'is' if n_better == 1 else 'are'} significantly better than "
-        f"{c.names[int(c.b[first])]} {groups.label(g)}{lead}{f'; {join_phrases(parts)}' if parts else ''}"
-    )
+        place = "behind" if c.ahead[first] < 0 else "ahead"
+        lead = f": the best, {c.names[int(c.a[first])]}, is {place} by {groups.describe_lead(first)}"
+    count = f"{n_better:,} of {n:,} systems {_be(n_better)} significantly better than {c.names[int(c.b[first])]}"
+    answer = f"{count} {groups.label(g)}{lead}"
+    return "; ".join(filter(None, [answer, join_phrases(parts)]))
 
 
 def _describe_ranking(groups: _Groups, g: int) -> str:
     """Return the verdict on which of several systems is best, if all were compared with each other."""
     c, where = groups.standings, groups.label(g)
-    top, n_others, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
+    top, n_rest, row = int(c.top[g]), int(c.n_members[g]) - 1, c.find_rival(g)
     best, rival = c.names[top], c.get_opponent(row, top)
-    if c.ahead[row] == 0:
-        return f"{best} and {rival} share the best score {where}"
     rows = np.flatnonzero(c.has_top & (c.group == g))
+    lead = np.where(c.a[rows] == top, c.ahead[rows], -c.ahead[rows])
+    if (lead < 0).any():  # in pairs with other items: none is best
+        return _describe_several(groups, np.flatnonzero(c.group == g), where)
+    if c.ahead[row] == 0:
+        equal = join_phrases([best, *(c.get_opponent(k, top) for k in rows[lead == 0].tolist())])
+        return f"{equal} share the best score {where}"
     contested, better = c.outcome[rows] == CONTESTED, c.outcome[rows] == 1
     doubts = [
-        words.format(f"{len(near):,} of {n_others:,} others" if len(near) > MAX_NAMED else join_phrases(near))
+        words.format(f"{len(near):,} of {n_rest:,} others" if len(near) > MAX_NAMED else join_phrases(near))
         for words, mask in (
             ("is not significantly different from {}", ~(better | contested)),
             ("its lead over {} is contested", contested),
@@ -655,8 +660,7 @@ def _describe_ranking(groups: _Groups, g: int) -> str:
     ]
     outcome = f"scores best {where}, but " + ", and ".join(doubts)
     if not doubts:
-        all_others = "both" if n_others == 2 else f"all {n_others:,}"
-        outcome = f"is best {where}, significantly better than {all_others} others"
+        outcome = f"is best {where}, significantly better than {'both' if n_rest == 2 else f'all {n_rest:,}'} others"
     return f"{best} {outcome}: ahead of the runner-up, {rival}, by {groups.describe_lead(row)}"
 
 
@@ -666,9 +670,9 @@ def _describe_several(groups: _Groups, rows: NDArray[np.int64], where: str) -> s
     significant = rows[c.outcome[rows] == 1]
     better = np.where(c.ahead[significant] > 0, c.a[significant], c.b[significant]).tolist()
     wins = [f"{c.names[k]} is better in {n:,}" for k, n in Counter(better).most_common()]
-    verb, count = "is" if len(better) == 1 else "are", format_count(len(rows), "comparison")
+    count = format_count(len(rows), "comparison")
     who = f": {format_list(wins, MAX_NAMED)}" if wins else ""
-    return f"{len(better):,} of {count} {where} {verb} significant{who}"
+    return f"{len(better):,} of {count} {where} {_be(len(better))} significant{who}"
 
 
 def _describe_joint(results: ComparisonResults) -> Iterator[str]:
@@ -681,15 +685,17 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
         v, outcomes = verdicts[first], [judge_joint(verdict, results.alpha) for verdict in verdicts]
         better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
         ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
+        lead = f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}"
         adjusted = f"{'for these runs ' * results.table.has('runs')}{'' if v.p_adjusted is None else 'adjusted '}"
+        is_bound = v.method != "exact" and not v.n_extreme if v.p_adjusted is None else v.is_adjusted_bound
         verdict = ("not significant", "significant", "contested")[outcomes[0]]
         if len(p) > 1:
             n_contested = f" and {outcomes.count(2):,} contested" if 2 in outcomes else ""
             verdict = f"{outcomes.count(1):,} of {len(p):,} comparisons significant{n_contested}"
         yield (
             f"{verdict} on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
-            f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}; "
-            f"{adjusted}{format_p_equals(p[first], results.alpha)}"
+            f"{lead if v.difference else f'{v.a} and {v.b} score the same'}; "
+            f"{adjusted}{format_p_equals(p[first], results.alpha, is_bound=is_bound)}"
         )
 
 
@@ -710,8 +716,7 @@ def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:
 
 def _turn_joint(v: ResultAcrossSets) -> ResultAcrossSets:
     """Return a two-sided result over all sets with its systems exchanged."""
-    ends = v.interval and (-v.interval[1], -v.interval[0])
-    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=ends)
+    return v.replace(a=v.b, b=v.a, difference=-v.difference, interval=v.interval and (-v.interval[1], -v.interval[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -757,14 +762,14 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     elif (n := groups.standings.n_groups) <= MAX_LISTED_GROUPS:
         sentences = [_describe_group(groups, g) for g in range(n)]
     else:
-        sentences = [_describe_several(groups, np.arange(len(table)), f"over {n:,} {groups.noun}")]
+        rows, where = np.arange(len(table)), f"over {n:,} {groups.noun}"
+        sentences = [_describe_several(groups, rows, where) + _count_contested(groups.standings, rows)]
     is_checked = not bool(table.has_disagreement.any())
-    complete = [f"{text}." for text in sentences]
-    doubt = [] if is_checked else ["Do not rely on this, a check disagrees."]
+    complete = ["Do not rely on this, a check disagrees."] * (not is_checked) + [f"{text}." for text in sentences]
     chance = () if results.together else describe_chance(table, table.metric.codes)
     return Verdict(
         scope=tuple(f"{note.text}." for note in results.notes if note.kind == "scope"),
-        sentences=(*doubt, *complete, *_describe_recipes(results), *_describe_margins(results), *chance),
+        sentences=(*complete, *_describe_recipes(results), *_describe_margins(results), *chance),
         checks=describe_checks(table),
         is_checked=is_checked,
         doubtful=find_doubtful(table),

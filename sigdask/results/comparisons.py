@@ -65,7 +65,7 @@ class ResultAcrossSets(NamedValues):
     p_value : float
         p of the mean difference.
     p_adjusted : float or None
-        p adjusted by step-down max-T over all pairs and metrics. None if there is only one.
+        p adjusted by step-down max-T over all pairs, for each metric. None if there is only one.
     p_adjusted_interval : tuple of float, or None
         As in `Result`.
     method : {"approximate", "exact"}

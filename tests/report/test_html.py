@@ -103,3 +103,10 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
         positions = [entry["low"], entry["at"], entry["high"], section["zero"]]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
         assert np.corrcoef(positions, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
+
+
+def test_the_page_says_of_verdicts_over_sets_what_its_table_has():
+    counts = Counts.from_scores({"x": [*range(20)], "y": [*range(1, 21)]}, groups={"task": [*"ab" * 10]})
+    page = compare_all(counts, metrics=["mean"], by="task", together=True, trials=99).to_html()
+    assert "The mean of the differences of all sets." in page
+    assert "number of sets" not in page

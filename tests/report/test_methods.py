@@ -79,6 +79,13 @@ def test_a_paragraph_states_the_number_of_units(n_news, size):
     assert "recomputed on the whole test set (40 items). " in cite_comparison().text
 
 
+@pytest.mark.parametrize(
+    ("alternative", "kind"), [("two-sided", "the symmetric studentised"), ("less", "the studentised")]
+)
+def test_the_bootstrap_of_a_one_sided_test_is_not_symmetric(alternative, kind):
+    assert f"{kind} bootstrap of units" in cite_comparison(alternative=alternative).text
+
+
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     shutil.copy(YEH, tmp_path / "yeh.tsv")
     result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-q", cwd=tmp_path)

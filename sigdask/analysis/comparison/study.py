@@ -350,7 +350,7 @@ def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
     is_same = len({counts.scope for counts in sets}) == 1
     for counts in sets:
         for text in counts.scope:
-            yield Note("scope", text if is_same else f"{counts.name}: {text}")
+            yield Note("scope", text if is_same or not counts.name else f"{counts.name}: {text}")
 
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:

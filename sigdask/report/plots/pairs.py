@@ -126,8 +126,8 @@ def _plot_differences(axes: Axes, results: Sequence[Result]) -> list[Any]:
     for verdict, (label, form, filling) in VERDICT_MARKS.items():
         if (has_verdict := verdicts == verdict).any():
             marks += axes.plot(
-                difference[has_verdict], rows[has_verdict], form, label=label, markersize=4.5,
-                markerfacecolor=filling, markeredgecolor=plots.BLUE,
+                difference[has_verdict], rows[has_verdict], form, markersize=4.5, markerfacecolor=filling,
+                markeredgecolor=plots.BLUE, label=label if results[0].alternative == "two-sided" else verdict,
             )  # fmt: skip
     return marks
 

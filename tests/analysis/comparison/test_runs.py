@@ -184,3 +184,11 @@ def test_each_run_may_be_compared_by_itself(by):
     results = compare_all(frame, by=by)
     assert [r.subset["value"] for r in results] == ["1", "2", "3"]
     assert [r.score_a for r in results] == pytest.approx(scores.reshape(2, 3, 8).mean(axis=2)[0])
+
+
+def test_a_test_set_without_runs_stands_beside_one_with_runs(tmp_path):
+    write_runs(tmp_path)
+    sets = [read(tmp_path / "long.csv"), Counts.from_scores({"a": [1, 0, 1, 1], "b": [0, 0, 1, 0]}, name="none")]
+    results = compare_sets(sets, trials=99)
+    assert str(results).startswith(str(tmp_path))  # the test set has no name to begin with
+    assert "For new runs of the systems (the recipes), 1 of 1 differences are significant." in str(results)

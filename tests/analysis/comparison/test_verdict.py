@@ -231,3 +231,48 @@ def test_json_has_the_note_with_its_numbers(tmp_path):
     results.write(tmp_path / "r.json")
     again = load_results(tmp_path / "r.json")
     assert again[0].notes == results[0].notes
+
+
+def test_no_system_is_best_that_is_behind_another_on_their_common_items():
+    """Each of three is above the next one on the 20 items that only these two have."""
+    rng = np.random.default_rng(1)
+    gap, base = np.full(20, math.nan), rng.random(20)
+    better = base + 0.05 + rng.normal(0, 0.05, 20)
+    scores = {"a": [*better, *gap, *base], "b": [*base, *better, *gap], "c": [*gap, *base, *better]}
+    results = compare_all(Counts.from_scores(scores, missing="pairwise"), trials=999)
+    headline = verdict.build_verdict(results).headline
+    assert headline.startswith("3 of 3 comparisons on mean are significant: ")
+    assert " best" not in headline
+
+
+def test_the_verdict_on_many_groups_counts_the_contested_ones():
+    """All differences of a pair are 1, so that the equal-score test cannot reject."""
+    groups = {"task": [*"abcdefg" * 10]}
+    counts = Counts.from_scores({"x": np.arange(70), "y": np.arange(1, 71)}, groups=groups)
+    headline = verdict.build_verdict(compare_all(counts, by="task", adjust="none", trials=99)).headline
+    assert headline.startswith("0 of 7 comparisons over 7 subsets are significant; 7 of 7 comparisons are contested.")
+
+
+def test_all_systems_that_share_the_best_score_are_named():
+    scores = [0.1, 0.5, 0.9, 0.2]
+    results = compare_all({"a": scores, "b": scores, "c": scores, "d": [0, 0, 0, 0]}, trials=99)
+    assert verdict.build_verdict(results).headline.startswith("a, b and c share the best score on mean")
+
+
+@pytest.mark.parametrize(("alternative", "side"), [("greater", "better"), ("less", "worse")])
+def test_a_system_that_is_far_on_the_other_side_is_not_called_not_different(alternative, side):
+    scores = {"base": np.zeros(20), "low": np.linspace(-1, -2, 20), "high": np.linspace(1, 2, 20)}
+    results = compare_all(scores, baseline="base", alternative=alternative, trials=999)
+    assert verdict.build_verdict(results).headline.endswith(f"1 is not significantly {side}.")
+
+
+def test_over_all_sets_equal_systems_share_a_score_and_the_least_p_is_a_bound():
+    """Tables write the same bound."""
+    groups = {"task": [*"ab" * 20]}
+    same = Counts.from_scores({"x": np.arange(40), "y": np.arange(40)}, groups=groups)
+    joint = verdict.build_verdict(compare_all(same, by="task", together=True, trials=99))
+    assert joint.headline.startswith("not significant on mean (mean of 2 sets): x and y score the same; p = 1")
+    scores = {"x": np.arange(40.0), "y": np.arange(40.0) + np.linspace(1, 2, 40)}
+    results = compare_all(Counts.from_scores(scores, groups=groups), by="task", together=True, trials=999)
+    assert "; p at most 0.001." in verdict.build_verdict(results).headline
+    assert "≤ 0.001" in str(results)
