@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -102,10 +103,32 @@ def read(
         raise InputError("no file given; expected a table, or one file per system")
     sources = [s if isinstance(s, Source) else parse_source(s) for s in listed]
     gold_path = None if gold is None else as_path(gold)
-    if is_address(format):
-        counts = _read_with(addresses.load_object(format, "format"), sources, gold_path, options)
+    return _hide_folders(_read_as(format, sources, gold_path, options), sources, gold_path, options)
+
+
+def _hide_folders(counts: Counts, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    """Return counts whose notes name files without the folders that all of them share: pages show these notes."""
+    others = (gold, options.documents, options.group_file, *options.references)
+    paths = [part for source in sources for part in source.parts or (source.path,)]
+    paths = [path for path in (*paths, *others) if path is not None and path.is_absolute() and not is_url(str(path))]
+    if not paths or not (counts.warnings or counts.scope):
+        return counts
+    home = Path(os.path.commonpath([path.parent for path in paths]))
+    shown = {p.parent: p.parent.relative_to(home) if home != home.parent else Path(p.parent.name) for p in paths}
+
+    def hide(text: str) -> str:
+        for folder in sorted(shown, key=lambda folder: -len(folder.parts)):
+            text = type(text)(text.replace(f"{folder}/", f"{shown[folder]}/".removeprefix("./")))
+        return text
+
+    return replace(counts, warnings=(*map(hide, counts.warnings),), scope=(*map(hide, counts.scope),))
+
+
+def _read_as(format_: str, sources: Sequence[Source], gold_path: Path | None, options: Options) -> Counts:
+    if is_address(format_):
+        counts = _read_with(addresses.load_object(format_, "format"), sources, gold_path, options)
         return replace(counts, name=options.name or counts.name)
-    format_name, format_options = parse_format(format)
+    format_name, format_options = parse_format(format_)
     if format_options:
         options = options.with_format_options(format_options)
     if _are_folders(sources, gold_path, format_name):

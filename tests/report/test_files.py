@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+from sigdask import compare_all, read
 from sigdask.errors import UnfinishedError
 from sigdask.report.files import write_parts
 
@@ -79,3 +80,17 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, monkeypatch):
     with pytest.raises(UnfinishedError, match="No space left"):
         write_parts(tmp_path / "file", ["text"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_names_files_without_the_folders_that_they_share(tmp_path):
+    home = tmp_path / "of a user"
+    (home / "systems").mkdir(parents=True)
+    (home / "gold.conll").write_text("get O\nit B-X\n\nnow O\n\n" * 30)
+    for name, tag in ("a", "B-X"), ("b", "O"):
+        (home / "systems" / f"{name}.conll").write_text(f"gt O\nit {tag}\n\nnow O\n\n" * 30)
+    systems = sorted((home / "systems").iterdir())
+    results = compare_all(read(*systems, gold=home / "gold.conll", format="conll"), metrics=["f1"], trials=99)
+    results.write(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "systems/a.conll" in page
+    assert "of a user" not in page
