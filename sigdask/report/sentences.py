@@ -383,9 +383,9 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
 
 def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
-    if results.table.has("runs") and len(results) > 1:
-        are = [r.runs.verdict == "significant" for r in results if r.runs.best_p is not None]
-        found = f"{sum(are):,} of {len(results):,} differences are significant" if are else "no difference was tested"
+    if len(results) > 1 and (n := np.count_nonzero(results.table["runs.n_runs"])):
+        are = [r.runs.verdict == "significant" for r in results if r.runs and r.runs.best_p is not None]
+        found = f"{sum(are):,} of {n:,} differences are significant" if are else "no difference was tested"
         yield f"For new runs of the systems (the recipes), {found}."
 
 
