@@ -51,6 +51,7 @@ LONGEST = 60
 EXPECTED_WORDS = {
     "dataclass_type": "a table",
     "dict_type": "a table",
+    "tuple_type": "a list",
     "too_short": "at least one",
     "string_pattern_mismatch": "text that is not blank",
     "union_tag_not_found": "another value",
