@@ -87,9 +87,10 @@ def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
     """Return the error that lists all complaints, each with its key."""
     texts = [f"{format_key(c.key)}: {c.text}" if c.key else c.text for c in complaints]
     if len(texts) == 1:
-        return InputError(texts[0], file=path)
+        return SeveralError(*f"{path}: {texts[0]}".splitlines())
     more = [f"and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
-    return SeveralError(f"{path}: {len(texts)} errors", *(f"  {text}" for text in texts[:MAX_SHOWN] + more))
+    lines = "\n".join(texts[:MAX_SHOWN] + more).splitlines()
+    return SeveralError(f"{path}: {len(texts)} errors", *(f"  {line}" for line in lines))
 
 
 def format_key(key: PlanKey) -> str:
