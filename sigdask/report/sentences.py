@@ -449,7 +449,7 @@ def _turn_statistic(test: NamedValues) -> float | None:
     """Return the statistic of a classical test with its systems exchanged."""
     if test.statistic is None:
         return None
-    totals = {"sign": test.n, "mcnemar": test.n, "wilcoxon": test.n * (test.n + 1) / 2}  # of wins, or of ranks
+    totals = {"sign": (n := test.n or 0), "mcnemar": n, "wilcoxon": n * (n + 1) / 2}  # of wins, or of ranks
     return float(totals.get(test.name, 0) - test.statistic)
 
 
