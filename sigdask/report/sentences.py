@@ -566,11 +566,11 @@ class _Groups:
 
     @cached_property
     def noun(self) -> str:
-        """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
+        """Word for what the groups differ by: metrics, subsets or test sets; "combinations" if by several of these."""
         table = self.table
         columns = {"test sets": ["test_set"], "subsets": ["subset.column", "subset.value"], "metrics": ["metric"]}
         varying = [name for name, paths in columns.items() if table.number_rows(*paths).any()]
-        return varying[0] if len(varying) == 1 else "comparisons"
+        return varying[0] if len(varying) == 1 else "combinations"
 
     def label(self, g: int) -> str:
         """Return "on" a metric, with test set and subset where there are several."""
