@@ -24,7 +24,7 @@ FLAGS = {
 PLAN_KEYS = {"group_file": "groups", "label_map": "map"}
 """Keys of options whose keys in plans are not their Python names."""
 
-PLACEHOLDERS = frozenset({"COLUMN", "FILE", "KEY", "NAME", "QRELS", "SECONDS"})
+PLACEHOLDERS = ("COLUMN", "FILE", "KEY", "NAME", "QRELS", "SECONDS")
 """Words in remedies for a value that the user knows."""
 
 _running: list[Interface] = ["python"]
@@ -98,7 +98,7 @@ def spell(name: str, value: Any = None) -> str:
         pairs = (entry.partition("=") for entry in re.split(r",(?=\w+=)", value))
         entries = (f"{role} = {_quote(name)}" if is_plan else f"'{role}': {_quote(name)}" for role, _, name in pairs)
         return f"{key}{equals}{{{', '.join(entries)}}}"
-    return f"{key}{equals}{f'[{_quote(value)}]' if name in {'ignore', 'metrics'} else _quote(value)}"
+    return f"{key}{equals}{_quote([value] if name in {'ignore', 'metrics'} else value)}"
 
 
 def spell_map(names: Mapping[str, str]) -> str:
@@ -115,11 +115,10 @@ def spell_map(names: Mapping[str, str]) -> str:
     entries: dict[str, list[str]] = {}
     for old, new in names.items():
         entries.setdefault(new, []).append(old)
-    interface = get_interface()
-    if interface == "plan":
-        lists = (f"{_quote(new)} = [{', '.join(map(_quote, olds))}]" for new, olds in entries.items())
+    if get_interface() == "plan":
+        lists = (f"{json.dumps(new, ensure_ascii=False)} = {_quote(olds)}" for new, olds in entries.items())
         return f"map = {{{', '.join(lists)}}}"
-    if interface == "python":
+    if get_interface() == "python":
         return f"label_map={entries}"
     if any(mark in label for label in (*names, *entries) for mark in ",=\t") or any(new[0] == "@" for new in entries):
         lines = [f"'{'<tab>'.join((new, *olds))}'" for new, olds in entries.items()]
@@ -138,11 +137,10 @@ def spell_in(text: str) -> str:
     return re.sub(r"\{(\w+)(?:=([^}]*))?\}", lambda option: spell(option[1], option[2]), text)
 
 
-def _quote(text: str) -> str:
-    """Return a text in the quotation marks of a plan or of Python, or bare if it stands for one that the user knows."""
-    if text in PLACEHOLDERS:
-        return text
-    return json.dumps(text, ensure_ascii=False) if get_interface() == "plan" else repr(text)
+def _quote(value: str | list[str]) -> str:
+    """Return a text or a list as a plan or Python writes it, or bare if it stands for a text that the user knows."""
+    written = json.dumps(value, ensure_ascii=False) if get_interface() == "plan" else repr(value)
+    return str(value) if value in PLACEHOLDERS else written
 
 
 def suggest_group_file(name: str) -> str:

@@ -66,9 +66,14 @@ def test_an_option_is_named_as_each_front_end_writes_it(name, on_command_line, i
 
 def test_a_remedy_can_be_pasted_into_a_plan_also_if_names_are_in_capitals_or_have_quotes():
     with use_interface("plan"):
-        lines = [spell("metrics", "MAE"), spell("ignore", "ID"), spell("columns", "item=ID"), spell_map({"PER": 'p"r'})]
+        lines = [
+            spell("metrics", "MAE"),
+            spell("ignore", "ID"),
+            spell("columns", "item=ID"),
+            spell_map({"NAME": 'p"r'}),
+        ]
     keys = tomllib.loads("\n".join(lines))
-    assert keys == {"metrics": ["MAE"], "ignore": ["ID"], "columns": {"item": "ID"}, "map": {'p"r': ["PER"]}}
+    assert keys == {"metrics": ["MAE"], "ignore": ["ID"], "columns": {"item": "ID"}, "map": {'p"r': ["NAME"]}}
 
 
 def test_an_error_carries_file_line_found_expected_and_remedy(tmp_path):

@@ -227,7 +227,7 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
     place = store if not store or is_url(store) else str(paths.resolve_path(store, file.parent))
-    return _find_store(place, file), name or file.stem
+    return place or str(file.with_suffix(".sqlite")), name or file.stem
 
 
 def build_schema() -> dict[str, Any]:
@@ -269,10 +269,6 @@ def _validate_keys(file: Path) -> PlanKeys:
         raise build_error(file, [*describe_validation(error.errors(include_url=False), data)]) from None
 
 
-def _find_store(store: str | None, file: Path) -> str:
-    return store or str(file.with_suffix(".sqlite"))
-
-
 def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan:
     """Return the plan that valid keys describe, with all options of each test set."""
     shared = _list_given(keys, PLAN_OPTIONS)
@@ -287,7 +283,7 @@ def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan
         test_sets=tuple(test_sets),
         comparison=comparison,
         cluster=keys.cluster,
-        store=_find_store(keys.store, file),
+        store=keys.store or str(file.with_suffix(".sqlite")),
         report=keys.report,
         gate=gate,
     )
@@ -354,7 +350,8 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey) -> Iterator[Complaint]:
             remedy = "Give baseline = NAME here or pairs = { baseline = NAME }"
             yield Complaint(key, f"which system of test set {test_set.name!r} is the baseline? {remedy}")
         elif only not in {None, baseline} or (pairs and not any(baseline in pair for pair in pairs)):
-            text = f"found {baseline!r}, expected a system of `pairs` of test set {test_set.name!r}"
+            wanted = f"{only!r}, the baseline" if only else "a system"
+            text = f"found {baseline!r}, expected {wanted} of `pairs` of test set {test_set.name!r}"
             yield Complaint((*key, "baseline"), text)
 
 

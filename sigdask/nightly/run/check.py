@@ -140,8 +140,7 @@ def _check_gate(
             complaints.append(Complaint((*key, "baseline"), text))
             continue
         pairs = list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"])
-        names = [(counts.systems[i], counts.systems[j]) for i, j in pairs]
-        compared = [(a, b) for a, b in names if baseline in {a, b}]
+        compared = [pair for i, j in pairs if baseline in (pair := (counts.systems[i], counts.systems[j]))]
         for metric in metrics:
             if covers_metric(rule, metric.name):
                 attempt(complaints, key, _check_rule, rule, counts, metric, baseline, compared, test_set)

@@ -66,6 +66,8 @@ def test_a_baseline_and_direction_that_the_gate_could_not_use_are_refused(folder
         folder, text.format('alternative = "greater"\npairs = { baseline = "base" }') + gate.format("base")
     )
     assert 'gate.rules[0]: alternative = "greater" cannot show that new is worse than base' in str(greater.exception)
+    other = run_check(folder, text.format('pairs = { baseline = "base" }') + gate.format("new"))
+    assert "found 'new', expected 'base', the baseline of `pairs` of test set 'one'" in str(other.exception)
     table = text.replace("runs/{{system}}.csv", "wide.csv").format("")
     (folder / "wide.csv").write_text("item,a,b\nx,1,2\ny,2,1\n")
     result = run_check(folder, table.replace('ignore = ["remark", "kind", "topic"]\n', "") + gate.format("old"))
