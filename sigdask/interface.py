@@ -6,6 +6,7 @@ The same code reads files and computes for all three. Where a message names an o
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ FLAGS = {
 
 PLAN_KEYS = {"group_file": "groups", "label_map": "map"}
 """Keys of options whose keys in plans are not their Python names."""
+
+PLACEHOLDERS = ("COLUMN", "FILE", "KEY", "NAME", "QRELS", "SECONDS")
+"""Words in remedies for a value that the user knows."""
 
 _running: list[Interface] = ["python"]
 
@@ -67,7 +71,7 @@ def spell(name: str, value: Any = None) -> str:
     name : str
         Its name in Python.
     value : object, optional
-        Value to give it. Words in capitals stand for a value that the user knows. False turns a Boolean option off.
+        Value to give it. A word of `PLACEHOLDERS` stands for one that the user knows. False turns an option off.
 
     Examples
     --------
@@ -85,19 +89,16 @@ def spell(name: str, value: Any = None) -> str:
     key = PLAN_KEYS.get(name, name) if is_plan else name
     if value is None:
         return f"`{key}`" if is_plan else f"{key}="
-    equals, mark = (" = ", '"') if is_plan else ("=", "'")
-    if isinstance(value, bool):
+    equals = " = " if is_plan else "="
+    if not isinstance(value, str):
         return f"{key}{equals}{str(value).lower() if is_plan else value}"
-    if name == "ignore":
-        return f"{key}{equals}[{_quote(str(value), mark)}]"
-    if name in {"columns", "label_map"}:
-        pairs = []
-        for entry in re.split(r",(?=\w+=)", str(value)) if name == "columns" else [str(value)]:
-            first, _, second = entry.partition("=")
-            second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"
-            pairs.append(f"{first} = {second}" if is_plan else f"'{first}': {second}")
-        return f"{key}{equals}{{{', '.join(pairs)}}}"
-    return f"{key}{equals}{_quote(str(value), mark)}"
+    if name == "label_map":
+        return spell_map(dict([value.split("=")[::-1]]))
+    if name == "columns":
+        pairs = (entry.partition("=") for entry in re.split(r",(?=\w+=)", value))
+        entries = (f"{role} = {_quote(name)}" if is_plan else f"'{role}': {_quote(name)}" for role, _, name in pairs)
+        return f"{key}{equals}{{{', '.join(entries)}}}"
+    return f"{key}{equals}{_quote([value] if name in {'ignore', 'metrics'} else value)}"
 
 
 def spell_map(names: Mapping[str, str]) -> str:
@@ -114,11 +115,10 @@ def spell_map(names: Mapping[str, str]) -> str:
     entries: dict[str, list[str]] = {}
     for old, new in names.items():
         entries.setdefault(new, []).append(old)
-    interface = get_interface()
-    if interface == "plan":
-        lists = (f'"{new}" = [{", ".join(_quote(old, chr(34)) for old in olds)}]' for new, olds in entries.items())
+    if get_interface() == "plan":
+        lists = (f"{json.dumps(new, ensure_ascii=False)} = {_quote(olds)}" for new, olds in entries.items())
         return f"map = {{{', '.join(lists)}}}"
-    if interface == "python":
+    if get_interface() == "python":
         return f"label_map={entries}"
     if any(mark in label for label in (*names, *entries) for mark in ",=\t") or any(new[0] == "@" for new in entries):
         lines = [f"'{'<tab>'.join((new, *olds))}'" for new, olds in entries.items()]
@@ -137,9 +137,10 @@ def spell_in(text: str) -> str:
     return re.sub(r"\{(\w+)(?:=([^}]*))?\}", lambda option: spell(option[1], option[2]), text)
 
 
-def _quote(text: str, mark: str) -> str:
-    """Return a value in quotation marks, or bare if it is a number or stands for one that the user knows."""
-    return text if text.isupper() or text.replace(".", "", 1).isdigit() else f"{mark}{text}{mark}"
+def _quote(value: str | list[str]) -> str:
+    """Return a text or a list as a plan or Python writes it, or bare if it stands for a text that the user knows."""
+    written = json.dumps(value, ensure_ascii=False) if get_interface() == "plan" else repr(value)
+    return str(value) if value in PLACEHOLDERS else written
 
 
 def suggest_group_file(name: str) -> str:

@@ -1,6 +1,7 @@
 """Tests that errors name options as the user's interface does: command line, Python, plan."""
 
 import inspect
+import tomllib
 
 import pytest
 from command import call_sigdask
@@ -9,6 +10,7 @@ import sigdask
 from sigdask.cli.compare import command
 from sigdask.counts import Counts
 from sigdask.errors import InputError
+from sigdask.interface import spell, spell_map, use_interface
 from sigdask.options import (
     OPTIONS,
     READING_OPTIONS,
@@ -60,6 +62,18 @@ def test_an_option_is_named_as_each_front_end_writes_it(name, on_command_line, i
     with pytest.raises(InputError) as error:
         sigdask.load_plan(tmp_path / "plan.toml").test_sets[0].read()
     assert in_plan in str(error.value)
+
+
+def test_a_remedy_can_be_pasted_into_a_plan_also_if_names_are_in_capitals_or_have_quotes():
+    with use_interface("plan"):
+        lines = [
+            spell("metrics", "MAE"),
+            spell("ignore", "ID"),
+            spell("columns", "item=ID"),
+            spell_map({"NAME": 'p"r'}),
+        ]
+    keys = tomllib.loads("\n".join(lines))
+    assert keys == {"metrics": ["MAE"], "ignore": ["ID"], "columns": {"item": "ID"}, "map": {'p"r': ["NAME"]}}
 
 
 def test_an_error_carries_file_line_found_expected_and_remedy(tmp_path):

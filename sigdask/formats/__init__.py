@@ -201,7 +201,7 @@ def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None
     """Yield remarks on files that have two roles, and on options that none of the files needs."""
     if gold is not None and any(source.path.resolve() == gold.resolve() for source in sources if not source.parts):
         yield f"{gold}: is the gold standard and also a system, so this system's score is perfect; leave it out"
-    given = {spell("columns", role): role for role in options.columns}
+    given = {spell("columns", f"{role}={column}"): role for role, column in options.columns.items()}
     changed = (key for key in ("align", "label_map", "ignore") if getattr(options, key) != getattr(DEFAULTS, key))
     given |= {spell(key): key for key in changed}
     used = {*FORMATS[name].roles, *(("run", "unit", "subset", "text") if name in TABLES_OF_ROLES else ())}

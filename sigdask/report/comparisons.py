@@ -575,7 +575,7 @@ def build_test_table(results: Sequence[Result], alpha: float) -> DocumentTable:
         *build_columns(own, {"A": "a", "B": "b", "metric": "metric"}),
         *build_columns(tests, {"test": "name", "statistic": lambda test: _format_statistic(test.statistic)}),
         Column("p", [format_p_cell(test.p_value, alpha) for test in tests], is_p=True),
-        Column("n", [f"{test.n:,}" for test in tests]),
+        Column("n", [f"{test.n or 0:,}" for test in tests]),
         Column("remark", [*map(describe_classical_test, tests)], is_name=True),
     ]
     misfits: dict[tuple[str, str], dict[str, None]] = {}

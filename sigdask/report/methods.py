@@ -262,7 +262,7 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
         if not np.isnan(table["runs.p_value"]).all():
             yield "recipes", {}
     holm = ", and their p-values were adjusted by Holm's method [[holm1979]]" if is_adjusted else ""
-    for margin in np.unique(table["margin.margin"]).tolist() if table.has("margin") else []:
+    for margin in np.unique(table["margin.margin"][~np.isnan(table["margin.margin"])]).tolist():
         yield "margin", {"margin": margin, "adjusted": holm}
     noun = "metrics" if is_agreement(table) else "systems"
     for grouping in dict.fromkeys(ranking.grouping for ranking in build_rankings(table)):

@@ -379,10 +379,9 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
 
 def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
-    runs = [r.runs for r in results if r.runs is not None] if results.table.has("runs") else []
-    if runs and len(results) > 1:
-        are = [r.verdict == "significant" for r in runs if r.best_p is not None]
-        found = f"{sum(are):,} of {len(runs):,} differences are significant" if are else "no difference was tested"
+    if len(results) > 1 and (n := np.count_nonzero(results.table["runs.n_runs"])):
+        are = [r.runs.verdict == "significant" for r in results if r.runs and r.runs.best_p is not None]
+        found = f"{sum(are):,} of {n:,} differences are significant" if are else "no difference was tested"
         yield f"For new runs of the systems (the recipes), {found}."
 
 
@@ -446,7 +445,7 @@ def _turn_statistic(test: NamedValues) -> float | None:
     """Return the statistic of a classical test with its systems exchanged."""
     if test.statistic is None:
         return None
-    totals = {"sign": test.n, "mcnemar": test.n, "wilcoxon": test.n * (test.n + 1) / 2}  # of wins, or of ranks
+    totals = {"sign": (n := test.n or 0), "mcnemar": n, "wilcoxon": n * (n + 1) / 2}  # of wins, or of ranks
     return float(totals.get(test.name, 0) - test.statistic)
 
 
@@ -563,11 +562,11 @@ class _Groups:
 
     @cached_property
     def noun(self) -> str:
-        """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
+        """Word for what the groups differ by: metrics, subsets or test sets; "combinations" if by several of these."""
         table = self.table
         columns = {"test sets": ["test_set"], "subsets": ["subset.column", "subset.value"], "metrics": ["metric"]}
         varying = [name for name, paths in columns.items() if table.number_rows(*paths).any()]
-        return varying[0] if len(varying) == 1 else "comparisons"
+        return varying[0] if len(varying) == 1 else "combinations"
 
     def label(self, g: int) -> str:
         """Return "on" a metric, with test set and subset where there are several."""

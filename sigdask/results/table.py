@@ -90,7 +90,7 @@ class Table:
 
     def has(self, group: str) -> bool:
         """Return whether any row has a value in a group of columns, such as "interval"."""
-        return any(path.startswith(f"{group}.") for path in self.paths)
+        return any(path.startswith(f"{group}.") and has_values(self[path]) for path in self.paths)
 
     def list_keys(self, group: str) -> list[str]:
         """Return the names of the table's checks, tests or columns of dependence, in their order."""

@@ -31,6 +31,13 @@ def test_a_notebook_shows_the_headline_first_and_a_short_table():
     assert names[: len(ranking.systems)] == [ranked.system for ranked in ranking.systems]
 
 
+def test_many_test_sets_and_metrics_are_counted_as_combinations():
+    labels = {name: ["x", "y", "x", "y"] for name in "abc"}
+    sets = [sigdask.Counts.from_labels(["x", "y", "y", "y"], labels, name=name) for name in ("n", "s", "t", "w")]
+    results = sigdask.compare_sets(sets, metrics=["accuracy", "macro-f1"], interval="none", adjust="none")
+    assert verdict_of(results).sentences[0] == "0 of 24 comparisons over 8 combinations are significant."
+
+
 @pytest.mark.parametrize("names", [HOSTILE_NAMES, HOSTILE_NAMES[:2]])
 def test_hostile_names_are_text_wherever_they_are_shown(names):
     results = compare_random(names, adjust="none")

@@ -298,7 +298,8 @@ def judge_studies(
         table = add_families(table, [(entry.method, (entry.n_trials,), indices) for entry, indices in adjusted])
         if table.has("runs"):
             p_adjusted = _adjust_by_family(table["runs.p_value"], [(entry.method, rows) for entry, rows in adjusted])
-            columns = dict.fromkeys(DETAILS, np.full(len(table), np.nan))  # these intervals hold for these runs only
+            # Where systems have runs, these intervals would hold for these runs only.
+            columns = {path: np.where(table["runs.n_runs"] > 0, np.nan, table[path]) for path in DETAILS}
             table = table.replace(**columns, **{"runs.p_adjusted": p_adjusted})
     comparisons = [analysis.main for study in studies for analysis in study.analyses]
     table = explain_contested(table.replace(**_compute_equal_scores(all_families, tallies, failed)), comparisons)

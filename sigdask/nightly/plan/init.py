@@ -106,9 +106,9 @@ def survey_files(
         names = [_format_path(path, home) for files in found for path in files.systems]
         raise SeveralError(
             f"cannot recognise what these files are: {format_list(names, 6)}",
-            f"  {error}",
+            *(f"  {line}" for line in str(error).splitlines()),
             f"give {spell('gold', 'FILE')} for the gold standard, {spell('format', 'NAME')} (see `sigdask list "
-            "formats`), or only the files of the systems",
+            "formats`), or only the files of the systems; options that init lacks are keys of a plan that you write",
         ) from None
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
     entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]

@@ -51,6 +51,7 @@ LONGEST = 60
 EXPECTED_WORDS = {
     "dataclass_type": "a table",
     "dict_type": "a table",
+    "tuple_type": "a list",
     "too_short": "at least one",
     "string_pattern_mismatch": "text that is not blank",
     "union_tag_not_found": "another value",
@@ -86,9 +87,10 @@ def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
     """Return the error that lists all complaints, each with its key."""
     texts = [f"{format_key(c.key)}: {c.text}" if c.key else c.text for c in complaints]
     if len(texts) == 1:
-        return InputError(texts[0], file=path)
+        return SeveralError(*f"{path}: {texts[0]}".splitlines())
     more = [f"and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
-    return SeveralError(f"{path}: {len(texts)} errors", *(f"  {text}" for text in texts[:MAX_SHOWN] + more))
+    lines = "\n".join(texts[:MAX_SHOWN] + more).splitlines()
+    return SeveralError(f"{path}: {len(texts)} errors", *(f"  {line}" for line in lines))
 
 
 def format_key(key: PlanKey) -> str:
@@ -225,7 +227,7 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
     data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
     store, name = (data.get(key) if isinstance(data.get(key), str) else None for key in ("store", "name"))
     place = store if not store or is_url(store) else str(paths.resolve_path(store, file.parent))
-    return _find_store(place, file), name or file.stem
+    return place or str(file.with_suffix(".sqlite")), name or file.stem
 
 
 def build_schema() -> dict[str, Any]:
@@ -267,10 +269,6 @@ def _validate_keys(file: Path) -> PlanKeys:
         raise build_error(file, [*describe_validation(error.errors(include_url=False), data)]) from None
 
 
-def _find_store(store: str | None, file: Path) -> str:
-    return store or str(file.with_suffix(".sqlite"))
-
-
 def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan:
     """Return the plan that valid keys describe, with all options of each test set."""
     shared = _list_given(keys, PLAN_OPTIONS)
@@ -285,7 +283,7 @@ def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan
         test_sets=tuple(test_sets),
         comparison=comparison,
         cluster=keys.cluster,
-        store=_find_store(keys.store, file),
+        store=keys.store or str(file.with_suffix(".sqlite")),
         report=keys.report,
         gate=gate,
     )
@@ -352,7 +350,8 @@ def _check_rule(rule: Rule, plan: Plan, key: PlanKey) -> Iterator[Complaint]:
             remedy = "Give baseline = NAME here or pairs = { baseline = NAME }"
             yield Complaint(key, f"which system of test set {test_set.name!r} is the baseline? {remedy}")
         elif only not in {None, baseline} or (pairs and not any(baseline in pair for pair in pairs)):
-            text = f"found {baseline!r}, expected a system of `pairs` of test set {test_set.name!r}"
+            wanted = f"{only!r}, the baseline" if only else "a system"
+            text = f"found {baseline!r}, expected {wanted} of `pairs` of test set {test_set.name!r}"
             yield Complaint((*key, "baseline"), text)
 
 

@@ -14,6 +14,7 @@ from sigdask.counts import Counts
 from sigdask.counts.texts import check_unique
 from sigdask.execution import clusters
 from sigdask.execution.run import ClusterExtraction
+from sigdask.interface import use_interface
 from sigdask.io import addresses
 from sigdask.metrics.base import AnyBound
 from sigdask.metrics.extraction import (
@@ -55,6 +56,7 @@ class PlanEntrySize:
     warnings: tuple[str, ...]
 
 
+@use_interface("plan")
 def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[PlanEntrySize]:
     """Read the data of every test set and return the size of each, in the order of the plan.
 
@@ -138,8 +140,7 @@ def _check_gate(
             complaints.append(Complaint((*key, "baseline"), text))
             continue
         pairs = list_pairs(counts, test_set.comparison["pairs"], test_set.comparison["baseline"])
-        names = [(counts.systems[i], counts.systems[j]) for i, j in pairs]
-        compared = [(a, b) for a, b in names if baseline in {a, b}]
+        compared = [pair for i, j in pairs if baseline in (pair := (counts.systems[i], counts.systems[j]))]
         for metric in metrics:
             if covers_metric(rule, metric.name):
                 attempt(complaints, key, _check_rule, rule, counts, metric, baseline, compared, test_set)

@@ -227,7 +227,7 @@ def _run_once(
             return Outcome(store.run.number, store.where, stop.reason)
         except SigdaskError as error:
             with suppress(SigdaskError):
-                store.commit(state="failed", message=str(error), ended=time.time())
+                store.commit(state="failed", message=" ".join(str(error).split()), ended=time.time())
             raise
         if driver.table is None:
             return outcome

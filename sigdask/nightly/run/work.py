@@ -129,10 +129,8 @@ def _naming(test_set: TestSet) -> Iterator[None]:
     """Let errors name the test set."""
     try:
         yield
-    except SeveralError:
-        raise
     except InputError as error:
-        raise InputError(f"test set {test_set.name!r}: {error}") from error
+        raise SeveralError(*f"test set {test_set.name!r}: {error}".splitlines()) from error
 
 
 MAX_RESULTS = 10_000

@@ -14,6 +14,7 @@ from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
+from sigdask.report.sentences import turn
 from sigdask.results.record import NamedValues
 from sigdask.statistics import classical
 from sigdask.statistics.classical import wilcoxon
@@ -217,3 +218,12 @@ def test_r12_of_several_metrics_is_numpys_for_each_of_them():
         losses = [np.abs(outputs[name] - gold) ** (1 + (r.metric == "MSE")) for name in (r.a, r.b)]
         assert r.r12 == pytest.approx(np.corrcoef(losses)[0, 1], rel=1e-9)
     assert len(results) == 12
+
+
+def test_tests_that_drop_every_item_are_shown_with_an_n_of_0():
+    scores = {"new": [0.1, 0.2, 0.3], "old": [0.1, 0.2, 0.3], "best": [0.2, 0.3, 0.5]}
+    results = compare_all(scores, metrics=["mean"], tests=["sign", "wilcoxon", "t"], interval="none")
+    [line] = [line.split() for line in str(results).splitlines() if {"new", "old", "sign"} <= {*line.split()}]
+    assert line[line.index("sign") :][:4] == ["sign", "0", "1", "0"]
+    [same] = [r for r in results if {r.a, r.b} == {"new", "old"}]
+    assert [test.statistic for test in turn(same).tests] == [test.statistic for test in same.tests]

@@ -5,6 +5,7 @@ import re
 import pytest
 from builders import build_rng
 from click.testing import CliRunner
+from command import call_sigdask
 from good_plan import build_good_plan, format_plan, write_plan_inputs
 
 from sigdask.cli import commands
@@ -65,6 +66,8 @@ def test_a_baseline_and_direction_that_the_gate_could_not_use_are_refused(folder
         folder, text.format('alternative = "greater"\npairs = { baseline = "base" }') + gate.format("base")
     )
     assert 'gate.rules[0]: alternative = "greater" cannot show that new is worse than base' in str(greater.exception)
+    other = run_check(folder, text.format('pairs = { baseline = "base" }') + gate.format("new"))
+    assert "found 'new', expected 'base', the baseline of `pairs` of test set 'one'" in str(other.exception)
     table = text.replace("runs/{{system}}.csv", "wide.csv").format("")
     (folder / "wide.csv").write_text("item,a,b\nx,1,2\ny,2,1\n")
     result = run_check(folder, table.replace('ignore = ["remark", "kind", "topic"]\n', "") + gate.format("old"))
@@ -183,3 +186,16 @@ def test_a_link_to_a_file_is_no_output_and_a_link_to_a_folder_is_one(folder, out
     accepted = run_check(folder, f"{first}\n{rest}".replace('"out.json"', '"link/out.json"'))
     assert accepted.exception is None
     assert (folder / "kept").read_text() == "kept"
+
+
+def test_an_error_of_several_lines_keeps_its_lines_and_names_the_test_set(tmp_path):
+    (tmp_path / "a.csv").write_text("item,score,topic\nx,1,n\ny,2,n\n")
+    (tmp_path / "night.toml").write_text('[[test_set]]\nname = "one"\nsystems = "*.csv"\n')
+    for command, place in (("check", "test_set[0]: "), ("run", "test set 'one': ")):
+        first, *lines = call_sigdask(command, "night.toml", cwd=tmp_path).stderr.splitlines()
+        assert place in first
+        assert "  score (score): 1, 2, …" in lines
+    init = call_sigdask("init", "a.csv", "-o", "new.toml", cwd=tmp_path)
+    assert "    score (score): 1, 2, …" in init.stderr.splitlines()
+    history = call_sigdask("history", "night.toml", cwd=tmp_path)
+    assert "a comparison needs two item (item): x, y, … score" in history.stdout

@@ -1,12 +1,13 @@
 """Nights over texts extract what changed, in processes; nights of intervals store and show them."""
 
 import json
+import re
 
 import pytest
 from counters import build_texts
 from nights import write_plan
 
-from sigdask.api import compare_all
+from sigdask.api import compare_all, compare_sets
 from sigdask.execution import run as execution
 from sigdask.formats import Options, read
 from sigdask.metrics import extraction
@@ -120,3 +121,24 @@ def test_the_inverted_test_and_intervals_of_one_test_set_alone_are_kept_too(tmp_
     assert [r.interval for r in outcome.results["set0"]] == [None] * 3
     assert [r.interval.n_resamples for r in outcome.results["set1"]] == [5000] * 3
     assert run_plan(plan, cluster="none").n_counted == 0
+
+
+def test_a_test_set_with_runs_changes_no_other(tmp_path):
+    settings = 'interval = "auto"\nadjust = "max-t"\n[report]\ntext = "night.txt"'
+
+    def run(sets):
+        run_plan(load_plan(write_plan(tmp_path, sets=sets, systems=3, trials=5000, settings=settings)))
+        return (tmp_path / "night.txt").read_text().partition("== set0 ==")[2].split("== set1 ==")
+
+    alone = run(1)[0]
+    rows = [f"i{k},{r},{k % 3},{(k + r) % 5},{k % 7}" for k in range(20) for r in range(3)]
+    (tmp_path / "set1.csv").write_text("\n".join(["item,run,s0,s1,s2", *rows]) + "\n")
+    first, second = run(2)
+    assert "simultaneous 95 % interval" in alone
+    assert first.split("\n\ntest:")[0] == alone.split("\n\ntest:")[0]
+    assert "For new runs of the systems (the recipes), " in second
+    paths = [tmp_path / f"set{k}.csv" for k in range(2)]
+    counts = [read(path, options=Options(name=path.stem)) for path in paths]
+    results = compare_sets(counts, metrics=["mean"], interval="auto", adjust="max-t", trials=5000)
+    assert [r.interval_simultaneous is None for r in results] == [False] * 3 + [True] * 3
+    assert re.search(r"the recipes\), \d of 3 differences are significant", str(results))
