@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from sigdask.errors import ColumnsError, InputError
 from sigdask.interface import spell
+from sigdask.io import split_names
 from sigdask.text import suggest_name
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -132,14 +133,14 @@ def name_role(column: str) -> tuple[str, ...]:
 
 
 def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the columns that `A+B` names, or the one column with this name.
+    """Return the columns that `A+B` or `@FILE` names, or the one column with this name.
 
     Examples
     --------
     >>> split_columns("AP+nDCG", {"AP": [], "nDCG": []}), split_columns("C++", {"C++": []})
     (('AP', 'nDCG'), ('C++',))
     """
-    return (text,) if text in known else tuple(text.split("+"))
+    return (text,) if text in known else split_names(text)
 
 
 def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | None = None) -> Roles:
