@@ -37,6 +37,9 @@ WEAK_NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names that have the first of these roles if no other column claims it, else the next."""
 
+ID_ENDINGS = ("_id", "_nr", "_number", "#", "no.", "nr.")
+"""Ends of names of ids and numbers, which are weak too, and never systems."""
+
 STATUS_VALUES = {
     "answer": frozenset({"reject", "ignore"}),
     "status": frozenset({"rejected", "ignored", "skipped", "cancelled", "canceled", "discarded", "reject", "ignore"}),
@@ -129,7 +132,8 @@ def name_role(column: str) -> tuple[str, ...]:
     (('item',), ('score',), ('item', 'unit'), ())
     """
     name = BREAKS.sub("_", column.strip().lower())
-    return ROLES_BY_NAME.get(name) or (("score",) if SCORE_CUTOFF.fullmatch(name) else ())
+    by_pattern = ("score",) if SCORE_CUTOFF.fullmatch(name) else ()
+    return ROLES_BY_NAME.get(name) or (("item", "text") if name.endswith(ID_ENDINGS) else by_pattern)
 
 
 def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:

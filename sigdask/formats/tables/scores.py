@@ -106,7 +106,7 @@ def _build_shape_error(table: FileTable, roles: Roles, others: Sequence[str]) ->
     if unknown:
         problem = f"{_join(unknown)} may be systems, but columns {_join(others)} have other roles"
         leave_out = " ".join(spell("ignore", name) for name in others)
-        ways = [f"{leave_out} (if {_join(unknown)} are systems)"] if len(unknown) > 1 else []
+        ways = [f"{leave_out} (if {_join(unknown)} are systems)"] if len(unknown) > 1 and "metric" not in roles else []
     elif scores:
         problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
     joint = "+".join((*unknown, *scores))
@@ -170,8 +170,8 @@ def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
 def _build_rows_error(table: FileTable, roles: Roles, system: str | None) -> InputError:
     """Return the error for rows of systems and items without a column of one of these."""
     if system is not None and Texts.from_values(table.get_column(system)).are_unique:
-        problem = f"has one row for each {system!r}, so it holds no scores of items"
-        return build_roles_error(table, problem, ["a table with a row for each system and item"])
+        problem = f"has one row for each {system!r}, but needs one for each item"
+        return build_roles_error(table, problem, ["a row for each system and item, or for each item"])
     role = "system" if system is None else "item"
     ways = [spell("columns", f"{role}={name}") for name in (*roles.list_all("unit", "subset", "run"), *roles.unknown)]
     if system is not None:
