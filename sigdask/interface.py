@@ -59,6 +59,9 @@ def get_flag(name: str) -> str:
     return f"--{FLAGS.get(name, name).replace('_', '-')}"
 
 
+PLACEHOLDERS = frozenset({"COLUMN", "FILE", "KEY", "LABEL", "NAME", "QRELS"})
+
+
 def spell(name: str, value: Any = None) -> str:
     """Return an option as the running front end writes it.
 
@@ -67,7 +70,7 @@ def spell(name: str, value: Any = None) -> str:
     name : str
         Its name in Python.
     value : object, optional
-        Value to give it. Words in capitals stand for a value that the user knows. False turns a Boolean option off.
+        Value to give it. `PLACEHOLDERS` stand for a value that the user knows. False turns a Boolean option off.
 
     Examples
     --------
@@ -97,7 +100,8 @@ def spell(name: str, value: Any = None) -> str:
             second = _quote(second, mark) if name == "columns" else f"[{mark}{second}{mark}]"
             pairs.append(f"{first} = {second}" if is_plan else f"'{first}': {second}")
         return f"{key}{equals}{{{', '.join(pairs)}}}"
-    return f"{key}{equals}{_quote(str(value), mark)}"
+    is_number = str(value).replace(".", "", 1).isdigit()
+    return f"{key}{equals}{value if is_number else _quote(str(value), mark)}"
 
 
 def spell_map(names: Mapping[str, str]) -> str:
@@ -138,8 +142,8 @@ def spell_in(text: str) -> str:
 
 
 def _quote(text: str, mark: str) -> str:
-    """Return a value in quotation marks, or bare if it is a number or stands for one that the user knows."""
-    return text if text.isupper() or text.replace(".", "", 1).isdigit() else f"{mark}{text}{mark}"
+    """Return a value in quotation marks, or bare if it stands for one that the user knows."""
+    return text if text in PLACEHOLDERS else f"{mark}{text}{mark}"
 
 
 def suggest_group_file(name: str) -> str:
