@@ -37,8 +37,8 @@ WEAK_NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names that have the first of these roles if no other column claims it, else the next."""
 
-ID_ENDINGS = ("_id", "_nr", "_number", "#", "no.", "nr.")
-"""Ends of names of ids and numbers, which are weak too, and never systems."""
+ID_NAME = re.compile(r"[^\W_]+(_[^\W_]+)?_(id|nr|#)|#|n[ro]\.")
+"""Pattern of names of ids and numbers, which are weak too, and never systems."""
 
 STATUS_VALUES = {
     "answer": frozenset({"reject", "ignore"}),
@@ -133,7 +133,7 @@ def name_role(column: str) -> tuple[str, ...]:
     """
     name = BREAKS.sub("_", column.strip().lower())
     by_pattern = ("score",) if SCORE_CUTOFF.fullmatch(name) else ()
-    return ROLES_BY_NAME.get(name) or (("item", "text") if name.endswith(ID_ENDINGS) else by_pattern)
+    return ROLES_BY_NAME.get(name) or (("item", "text") if ID_NAME.fullmatch(name) else by_pattern)
 
 
 def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def test_an_id_that_counts_the_rows_is_the_item(tmp_path):
     assert [*counts.ids] == [str(k) for k in range(1, N + 1)]
 
 
-@pytest.mark.parametrize("name", ["#", "No.", "Frage Nr", "Sentence #", "hit-id", "page number"])
+@pytest.mark.parametrize("name", ["#", "No.", "Frage Nr", "Sentence #", "hit-id"])
 def test_no_number_of_the_rows_is_a_system(tmp_path, name):
     counts = read(write(tmp_path / "t.csv", {name: range(1, N + 1), "x": SCORES["x"], "y": SCORES["y"]}))
     assert (counts.systems, counts.ids[0]) == (("x", "y"), "1")

@@ -56,7 +56,7 @@ _tables: ContextVar[Mapping[Path, Any]] = ContextVar("tables by path", default=M
 TABLE_FORMATS = ("wide", "long", "labels", "responses", "numbers")
 """Formats whose files are tables. A data frame may have them, too."""
 
-LIST_ROLES = frozenset({"item", "score", "gold", "prediction"})
+LIST_ROLES = frozenset({"score", "gold", "prediction"})
 """Roles of which a list's first line may have the name."""
 
 
