@@ -24,7 +24,7 @@ FLAGS = {
 PLAN_KEYS = {"group_file": "groups", "label_map": "map"}
 """Keys of options whose keys in plans are not their Python names."""
 
-PLACEHOLDERS = ("COLUMN", "FILE", "KEY", "NAME", "QRELS", "SECONDS")
+PLACEHOLDERS = ("COLUMN", "FILE", "KEY", "LABEL", "NAME", "QRELS", "SECONDS")
 """Words in remedies for a value that the user knows."""
 
 _running: list[Interface] = ["python"]

@@ -26,7 +26,8 @@ from sigdask.options import (
 
 TABLES = {
     "gap": ("wide", "item,a,b\nq1,1,0\nq2,,1\n"),
-    "no_id": ("long", "system,score\na,1\nb,2\n"),
+    "no_id": ("long", "system,score\na,1\nb,2\na,1\n"),
+    "capitals": ("long", "system,item,AP,X\na,1,1,1\nb,1,2,3\n"),
     "same_id": ("wide", "item,a,b\nq1,1,0\nq1,1,1\nq2,0,1\n"),
     "no_column": ("wide", "item,a,b\nq1,1,0\n"),
 }
@@ -36,7 +37,8 @@ TABLES = {
     ("name", "on_command_line", "in_python", "in_plan"),
     [
         ("gap", "--missing pairwise ", "missing='pairwise' ", 'missing = "pairwise" '),
-        ("no_id", "--columns item=COLUMN", "columns={'item': COLUMN}", "columns = {item = COLUMN}"),
+        ("no_id", "--align position", "align='position'", 'align = "position"'),
+        ("capitals", "--columns score=AP", "columns={'score': 'AP'}", 'columns = {score = "AP"}'),
         (
             "same_id",
             "--columns item=item+COLUMN.",

@@ -54,9 +54,9 @@ def _run_command() -> int:
     except click.exceptions.Abort:
         return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "sigdask"
-        return _log_error(f"{error.format_message().removesuffix('.')} (see {command} --help)", 2)
+        command = getattr(getattr(error, "ctx", None), "command_path", "sigdask")
+        message = f"{error.format_message().removesuffix('.')} (see {command} --help)"
+        return _log_error(message.replace("\n\t", " "), 2)
     except Exception as error:  # the last resort: a line instead of a traceback
         if os.environ.get("SIGDASK_DEBUG"):
             raise

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sigdask.counts import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.columns import MISSING
+from sigdask.formats.reading.columns import MISSING, NUMBER
 from sigdask.formats.reading.files import check_widths, enumerate_lines, read_head
 from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
@@ -159,6 +159,10 @@ def _find_columns(table: FileTable, choices: CandidateColumns) -> tuple[str, Nam
     gold = _choose_gold(table, roles.list_all("gold"), roles.unknown)
     measures = (*roles.list_all("score"), *roles.unknown)
     texts = [name for name in roles.unknown if not table.is_numeric(name)]
+    for name in () if choices.measures else texts:
+        cells = [cell.replace(",", ".") for cell in table.columns[name]]
+        if 2 * sum(map(bool, map(NUMBER.fullmatch, cells))) > len(cells):
+            table.get_numbers(name)  # raises an error for the first cell that is no number
     if texts and not choices.measures:
         problem = f"no numbers in {format_list(list(map(repr, texts)))}, so these are no measures"
         raise build_roles_error(table, problem, [" ".join(spell("ignore", name) for name in texts)])

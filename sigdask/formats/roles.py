@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from sigdask.errors import ColumnsError, InputError
 from sigdask.interface import spell
+from sigdask.io import split_names
 from sigdask.text import suggest_name
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -35,6 +36,9 @@ WEAK_NAMES: dict[str, tuple[str, ...]] = {
     "labels": ("gold", "prediction"),
 }  # fmt: skip
 """Names that have the first of these roles if no other column claims it, else the next."""
+
+ID_NAME = re.compile(r"[^\W_]+(_[^\W_]+)?_(id|nr|#)|#|n[ro]\.")
+"""Pattern of names of ids and numbers, which are weak too, and never systems."""
 
 STATUS_VALUES = {
     "answer": frozenset({"reject", "ignore"}),
@@ -128,18 +132,19 @@ def name_role(column: str) -> tuple[str, ...]:
     (('item',), ('score',), ('item', 'unit'), ())
     """
     name = BREAKS.sub("_", column.strip().lower())
-    return ROLES_BY_NAME.get(name) or (("score",) if SCORE_CUTOFF.fullmatch(name) else ())
+    by_pattern = ("score",) if SCORE_CUTOFF.fullmatch(name) else ()
+    return ROLES_BY_NAME.get(name) or (("item", "text") if ID_NAME.fullmatch(name) else by_pattern)
 
 
 def split_columns(text: str, known: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the columns that `A+B` names, or the one column with this name.
+    """Return the columns that `A+B` or `@FILE` names, or the one column with this name.
 
     Examples
     --------
     >>> split_columns("AP+nDCG", {"AP": [], "nDCG": []}), split_columns("C++", {"C++": []})
     (('AP', 'nDCG'), ('C++',))
     """
-    return (text,) if text in known else tuple(text.split("+"))
+    return (text,) if text in known else split_names(text)
 
 
 def resolve_roles(table: NamedColumns, options: RoleOptions, part: FileKind | None = None) -> Roles:

@@ -451,7 +451,7 @@ def rankings(
         if gold is None:
             raise TypeError("gold is missing: which candidates of the mapping are true?")
         candidates = Candidates(gold, candidates, smaller=smaller, ids=ids, name=name)
-    elif isinstance(candidates, Path | str):
+    elif not isinstance(candidates, Candidates):
         candidates = candidate_files.read(candidates, CandidateColumns(smaller=tuple(smaller)), name=name)
     return convert_results(evaluate(candidates, options), Evaluation)
 

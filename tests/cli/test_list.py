@@ -32,6 +32,7 @@ def test_an_example_is_copied_by_the_command(tmp_path):
         (["examples", "tagging", "--to", "full/file/below"], "full/file/below"),
         (["metrics", "mean"], "examples"),
         (["examples", "--to", "here"], "examples"),
+        ([], "Choose from: metrics, formats, examples (see sigdask list --help)"),
     ],
 )
 def test_what_cannot_be_copied_is_refused(arguments, named, tmp_path):

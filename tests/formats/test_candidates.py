@@ -31,6 +31,13 @@ def test_ranks_of_ucs_are_measures_where_they_are_asked_for(file):
     assert orders == [[1, 0, 2], [1, 0, 2]]
 
 
+@pytest.mark.parametrize("cell", ["-inf", "1,5"])
+def test_scores_with_a_cell_that_is_no_number_are_not_called_texts(file, cell):
+    path = file(f"gold,word,MI,LL\n1,a,1,1\n0,b,2,2\n0,c,'{cell}',3\n".replace("'", '"'), "t.csv")
+    with pytest.raises(InputError, match=f"line 4, column 'MI': found '{cell}'"):
+        read(path)
+
+
 def test_of_several_annotations_one_is_to_be_named(file):
     names, *rows = UCS.splitlines()[2:]
     path = file("\n".join([names + "\tb.fig", *(f"{row}\t{k % 2}" for k, row in enumerate(rows))]), "x.ds")

@@ -108,6 +108,19 @@ def test_an_id_that_counts_the_rows_is_the_item(tmp_path):
     assert [*counts.ids] == [str(k) for k in range(1, N + 1)]
 
 
+@pytest.mark.parametrize("name", ["#", "No.", "Frage Nr", "Sentence #", "hit-id"])
+def test_no_number_of_the_rows_is_a_system(tmp_path, name):
+    counts = read(write(tmp_path / "t.csv", {name: range(1, N + 1), "x": SCORES["x"], "y": SCORES["y"]}))
+    assert (counts.systems, counts.ids[0]) == (("x", "y"), "1")
+
+
+def test_rows_of_several_metrics_are_not_to_be_averaged_as_samples(tmp_path):
+    columns = {"id": IDS[:6] * 2, "metric": ["AP"] * 6 + ["RR"] * 6, "x": SCORES["x"], "y": SCORES["y"]}
+    with pytest.raises(InputError, match="columns 'metric' have other roles") as raised:
+        read(write(tmp_path / "t.csv", columns))
+    assert "ignore" not in raised.value.remedy
+
+
 @pytest.mark.parametrize("extra", ["n_tokens", "latency", "length", "foo"])
 def test_a_column_without_a_role_beside_scores_is_refused_in_any_shape(tmp_path, extra):
     numbers = {extra: range(2 * N)}
@@ -155,6 +168,20 @@ def test_a_row_that_sums_up_the_others_is_no_item(tmp_path, name):
     assert read(path, options=Options(align="position")).n_items == N
 
 
+def test_one_row_for_each_system_holds_no_scores_of_items(tmp_path):
+    path = write(tmp_path / "means.csv", {"model": ["a", "b"], "params": ["7B", "8B"], "accuracy": [0.8, 0.9]})
+    with pytest.raises(InputError, match="one row for each 'model', but needs one for each item"):
+        read(path)
+
+
+@pytest.mark.parametrize("columns", [{}, {"gold": [*"xy"] * 6}])
+def test_a_file_lists_the_systems_of_a_table(tmp_path, columns):
+    path = write(tmp_path / "wide.csv", {"id": IDS, **columns, "x": ["x"] * N, "y": ["y"] * N} if columns else SCORES)
+    (names := tmp_path / "names.txt").write_text("y\nx\n")
+    format_ = f"{'labels' if columns else 'wide'}:systems=@{names}"
+    assert read(path, format=format_, options=Options(own={})).systems == ("y", "x")
+
+
 @pytest.mark.parametrize("cell", ["yes", "pass", "12 %", "3/4", "1,200", "n/a?"])
 def test_a_score_that_is_no_number_is_an_error_with_its_line(tmp_path, cell):
     path = write(tmp_path / "wide.tsv", {"id": IDS, "a": [*SCORES["x"][:-1], cell], "b": SCORES["y"]}, "\t")
@@ -192,6 +219,12 @@ UNCLEAR = {
     "scores beside gold": {
         "id": IDS * 2, "system": ["a"] * N + ["b"] * N, "target": IDS * 2, "acc": SCORES["x"] + SCORES["y"],
     },
+    "a frame that was melted": {"qid": IDS * 2, "variable": ["a"] * N + ["b"] * N, "value": SCORES["x"] + SCORES["y"]},
+    "rows of systems without items": {"system": ["a"] * N + ["b"] * N, "score": SCORES["x"] + SCORES["y"]},
+    "a text that may be a score": {"system": ["a"] * N + ["b"] * N, "id": IDS * 2, "p": SCORES["x"] * 2, "q": IDS * 2},
+    "a number among systems": {"id": IDS, "x": SCORES["x"], "worker id": range(N), "y": SCORES["y"]},
+    "a counter of steps among systems": {"Step": range(N), "x": SCORES["x"], "y": SCORES["y"]},
+    "samples with several gold labels": {"id": [*"abcdef"] * 2, "gold": [*"PPQPPPQPQPPP"], "x": [*"PQ"] * 6},
     "rejected rows": {"id": IDS, "x": SCORES["x"], "y": SCORES["y"], "status": ["discarded"] + ["ok"] * (N - 1)},
     "two systems of a row": {
         "qid": IDS * 2, "system": ["a"] * N + ["b"] * N, "model": ["a"] * N + ["b"] * N,
@@ -204,7 +237,7 @@ UNCLEAR = {
 def list_remedies(remedy):
     """Return the options of each way that a remedy shows."""
     ways = re.split(r", or |\bChoose ", remedy)
-    options = [re.findall(r"(--(?:columns|ignore|format) (?:'[^']*'|[^ ,]+?))(?=[., )]|$)", way) for way in ways]
+    options = [re.findall(r"(--(?:columns|ignore|format|align) (?:'[^']*'|[^ ,]+?))(?=[., )]|$)", way) for way in ways]
     return [[word for option in way for word in shlex.split(option)] for way in options if way]
 
 

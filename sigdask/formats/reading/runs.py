@@ -307,13 +307,13 @@ def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integer
     shared = {*roles.list_all(*SHARED_ROLES), *options.groups} - {item, *roles.list_all("run")}
     factors = {name: Texts.from_values(table.columns[name]).encode() for name in table.columns if name in shared}
     varying = [name for name, own in factors.items() if (own.codes != own.codes[first_rows]).any()]
-    accepted = {*roles.list_all("unit", "subset", "text")} - {*options.groups} if options.id_column else set()
-    if refused := [name for name in varying if name not in accepted]:
-        ways = [
-            f"{spell('columns', f'item={refused[0]}+{item}')} (if both name the items)",
-            f"{spell('columns', f'item={item}')} (if rows of one {item!r} are samples of it)",
-            f"{spell('align', 'position')} (if each row is an item)",
-        ]
+    free = {*roles.list_all("unit", "subset", "text")} - {*options.groups}
+    if refused := [name for name in varying if not (options.id_column and name in free)]:
+        ways = [f"{spell('align', 'position')} (if each row is an item)"]
+        if {*refused} <= free:
+            ways.insert(0, f"{spell('columns', f'item={item}')} (if rows of one {item!r} are samples of it)")
+        if refused[0] not in roles.list_all("gold"):
+            ways.insert(0, f"{spell('columns', f'item={refused[0]}+{item}')} (if both name the items)")
         raise build_roles_error(table, f"rows of one {item!r} differ in {refused[0]!r}", ways)
     return varying
 

@@ -37,10 +37,11 @@ from sigdask.formats.reading.columns import (
     to_texts,
 )
 from sigdask.formats.reading.options import Options
-from sigdask.formats.roles import UNNAMED, name_role, resolve_roles
+from sigdask.formats.roles import UNNAMED, name_role, resolve_roles, split_columns
 from sigdask.interface import spell
 from sigdask.io import get_option, set_variable, spell_option
 from sigdask.io.addresses import describe_failure
+from sigdask.statistics.numbering import find_first_rows
 from sigdask.text import format_list, suggest_name
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ _tables: ContextVar[Mapping[Path, Any]] = ContextVar("tables by path", default=M
 TABLE_FORMATS = ("wide", "long", "labels", "responses", "numbers")
 """Formats whose files are tables. A data frame may have them, too."""
 
-LIST_ROLES = frozenset({"item", "score", "gold", "prediction"})
+LIST_ROLES = frozenset({"score", "gold", "prediction"})
 """Roles of which a list's first line may have the name."""
 
 
@@ -265,6 +266,13 @@ class FileTable:
             raise MissingColumnError(f"{self.path}: no column {name[:1000]!r}; columns: {names}", name)
         return self.columns[name]
 
+    def list_columns(self, text: str) -> tuple[str, ...]:
+        """Return the columns that an option's value lists; raise an error if one is not there."""
+        names = split_columns(text, self.columns)
+        for name in names:
+            self.get_column(name)
+        return names
+
     def get_numbers(self, name: str) -> NDArray[Any]:
         """Return a column as numbers, float64 unless the file declares a smaller type; a missing cell is NaN."""
         try:
@@ -316,14 +324,12 @@ class FileTable:
         cells = self.get_names(name, "an item id")
         if cells.are_unique:
             return cells
-        line_by_id: dict[str, int] = {}
-        for line, item in zip(self.lines, cells, strict=True):
-            if (first := line_by_id.setdefault(item, line)) != line:
-                break
+        codes = cells.encode().codes
+        first_rows = find_first_rows(codes)[codes]
+        row = int(np.argmax(first_rows != np.arange(len(cells))))
+        place, first = f"{self.path}, line {self.lines[row]}", f"on line {self.lines[first_rows[row]]}"
         remedy = f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then "
-        remedy += spell("align", "position")
-        place = f"{self.path}, line {line}"
-        raise files.build_repeated_id_error(place, repr(item), f"on line {first}", remedy)
+        raise files.build_repeated_id_error(place, repr(cells[row]), first, remedy + spell("align", "position"))
 
     def select_rows(self, is_selected: NDArray[np.bool_]) -> FileTable:
         """Return the table with the rows that a mask selects."""

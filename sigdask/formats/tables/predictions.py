@@ -29,7 +29,6 @@ from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.roles import FileKind, Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
-from sigdask.io import split_names
 from sigdask.text import format_count, format_list
 
 Prepare = Callable[[FileTable], FileTable]
@@ -171,29 +170,25 @@ def _find_prediction_column(table: FileTable, options: Options, gold: str | None
     columns = columns or [*roles.list_all("score")]
     if len(columns) == 1:
         return columns[0]
-    ways = [spell("columns", f"prediction={column}") for column in columns]
+    ways = [spell("columns", f"prediction={column}") for column in columns or roles.list_all("text")]
     raise build_roles_error(
         table, "no single column holds predictions", ways or [spell("columns", "prediction=COLUMN")]
     )
 
 
-def _list_systems(table: FileTable, roles: Roles, options: Options) -> list[str]:
+def _list_systems(table: FileTable, roles: Roles, options: Options) -> Sequence[str]:
     """Return the columns of systems in a table with a gold column: those of predictions, or those without a role."""
     if requested := options.own.get("systems"):
-        names = [requested] if requested in table.columns else [*split_names(requested)]
-        for name in names:
-            table.get_column(name)
-        return names
+        return table.list_columns(requested)
     predictions, unknown = roles.list_all("prediction"), [*roles.unknown]
     if predictions and unknown and "prediction" not in options.columns:
         leave_out = " ".join(spell("ignore", name) for name in unknown)
         compare = spell("columns", f"prediction={'+'.join((*predictions, *unknown))}")
         problem = f"{format_list([*map(repr, unknown)])} beside predictions may be others, or no predictions"
         raise build_roles_error(table, problem, [leave_out, compare])
-    systems = [*(predictions or unknown)]
-    if not systems:
+    if not (predictions or unknown):
         raise build_roles_error(table, "no column holds predictions", [spell("columns", "prediction=COLUMN")])
-    return systems
+    return predictions or unknown
 
 
 def join_tables(

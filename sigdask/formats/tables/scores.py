@@ -25,7 +25,7 @@ from sigdask.formats.reading.alignment import align, describe_missing
 from sigdask.formats.reading.options import Options, Source, list_row_systems, list_system_names
 from sigdask.formats.reading.replicates import build_score_counts
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.roles import Roles, build_roles_error, name_role, resolve_roles, split_columns
+from sigdask.formats.roles import Roles, build_roles_error, name_role, resolve_roles
 from sigdask.interface import spell
 from sigdask.metrics import is_lower_better
 from sigdask.statistics.numbering import find_first_rows
@@ -91,10 +91,7 @@ def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str,
         No column is left, or the roles of other columns show that the table is not wide.
     """
     if requested := options.own.get("systems"):
-        columns = split_columns(requested, table.columns)
-        for column in columns:
-            table.get_column(column)
-        return columns
+        return table.list_columns(requested)
     named = {*options.groups, *options.columns.values()}
     others = [column for column in roles.list_all(*TABLE_ROLES) if column not in named]
     if roles.unknown and not others:
@@ -104,19 +101,19 @@ def list_systems(table: FileTable, roles: Roles, options: Options) -> tuple[str,
 
 def _build_shape_error(table: FileTable, roles: Roles, others: Sequence[str]) -> InputError:
     """Return the error for one table that is neither wide nor long, with the ways to read it."""
-    unknown, scores = roles.unknown, roles.list_all("score")
-    ways = []
+    unknown, scores, ways = roles.unknown, roles.list_all("score"), []
     problem = "has no column of scores"
     if unknown:
         problem = f"{_join(unknown)} may be systems, but columns {_join(others)} have other roles"
-        ways = [f"{' '.join(spell('ignore', name) for name in others)} (if {_join(unknown)} are systems)"]
+        leave_out = " ".join(spell("ignore", name) for name in others)
+        ways = [f"{leave_out} (if {_join(unknown)} are systems)"] if len(unknown) > 1 and "metric" not in roles else []
     elif scores:
         problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
     joint = "+".join((*unknown, *scores))
-    if scores and "+" in joint:
+    if scores and "+" in joint and all(map(table.is_numeric, unknown)):
         ways.append(f"{spell('format', f'wide:systems={joint}')} (if all are systems)")
     if scores and "system" not in roles and len(unknown) < 2:
-        names = unknown[:1] if unknown else roles.list_all("unit", "subset", "run")
+        names = unknown or roles.list_all("unit", "subset", "run")
         ways += [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in names]
     return build_roles_error(table, problem, [*ways, "a file of each system, or a column called `system`"])
 
@@ -136,9 +133,7 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
     InputError
         A column has no role, or there is no column of scores.
     """
-    named = split_columns(options.columns["score"], table.columns) if "score" in options.columns else ()
-    for column in named:
-        table.get_column(column)
+    named = table.list_columns(options.columns["score"]) if "score" in options.columns else ()
     asked = tuple(name for name in dict.fromkeys(options.metrics) if name in roles.unknown)
     scores = named or (*roles.list_all("score"), *asked)
     unknown = [column for column in roles.unknown if column not in scores]
@@ -146,7 +141,8 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
         return (unknown[0],)
     if scores and (named or asked or not unknown):
         return scores
-    plain = [column for column in unknown if column not in table.nested]
+    numeric = [column for column in unknown if table.is_numeric(column)]
+    plain = numeric or [column for column in unknown if not (scores or column in table.nested)]
     if not (scores or plain):
         raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
     ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *plain)]
@@ -161,12 +157,27 @@ def open_table(source: Source, options: Options, shape: str) -> ScoreTable:
     if [*table.columns] == [""]:
         return ScoreTable(table, Roles(), None, ("",), {})
     roles = resolve_roles(table, options)
-    scores = list_systems(table, roles, options) if shape == "wide" else list_scores(table, roles, options)
     item, system = options.id_column or roles.get("item"), options.columns.get("system") or roles.get("system")
+    if shape == "long" and (system is None or (item is None and options.align != "position")):
+        raise _build_rows_error(table, roles, system)
+    scores = list_systems(table, roles, options) if shape == "wide" else list_scores(table, roles, options)
     aside = {*scores, item, *([system] if shape == "long" else [])}
     names = dict.fromkeys((*options.groups, *roles.list_all("unit", "subset")))
     groups = {name: Texts.from_values(table.get_column(name)).encode() for name in names if name not in aside}
     return ScoreTable(table, roles, item, scores, groups)
+
+
+def _build_rows_error(table: FileTable, roles: Roles, system: str | None) -> InputError:
+    """Return the error for rows of systems and items without a column of one of these."""
+    if system is not None and Texts.from_values(table.get_column(system)).are_unique:
+        problem = f"has one row for each {system!r}, but needs one for each item"
+        return build_roles_error(table, problem, ["a row for each system and item, or for each item"])
+    role = "system" if system is None else "item"
+    ways = [spell("columns", f"{role}={name}") for name in (*roles.list_all("unit", "subset", "run"), *roles.unknown)]
+    if system is not None:
+        ways.append(f"{spell('align', 'position')} (if the rows of each system are the same items in the same order)")
+    problem = f"rows of system, item and score need a column of the role {role}"
+    return build_roles_error(table, problem, ways or [spell("columns", f"{role}=COLUMN")])
 
 
 def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:  # noqa: ARG001
@@ -178,7 +189,8 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     if len(names) < 2:
         columns = (*opened.groups, *opened.roles.left_out)
         ways = [f"{spell('columns', f'system={name}')} (if it names the system of each row)" for name in columns]
-        problem = f"a comparison needs two systems or more, found only {names[0] or 'one column of scores'!r}"
+        found = repr(names[0]) if names[0] else "one column, as no tab, comma or semicolon divides the lines"
+        problem = f"a comparison needs two systems or more, found only {found}"
         raise build_roles_error(table, problem, [*ways, "scores of at least two systems, in columns or in files"])
     ids = table.get_ids(options.with_columns(item=opened.item))
     _check_no_summary(table.path, ids)
@@ -242,12 +254,6 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     for source in sources:
         opened = open_table(source, options, "long")
         system, metric = options.columns.get("system") or opened.roles.get("system"), opened.roles.get("metric")
-        for role, column in (("system", system), ("item", opened.item)):
-            if column is None:
-                names = (*opened.roles.list_all("unit", "subset", "run"), *opened.roles.unknown)
-                ways = [spell("columns", f"{role}={name}") for name in names] or [spell("columns", f"{role}=COLUMN")]
-                problem = f"rows of system, item and score need a column of the role {role}"
-                raise build_roles_error(opened.table, problem, ways)
         if metric is not None and len(opened.scores) > 1:
             problem = f"{metric!r} names the metric of each row, but {_join(opened.scores)} are scores"
             ways = [spell("columns", f"score={name}") for name in opened.scores]
