@@ -578,7 +578,7 @@ class _Groups:
         """Return the test set and subset of a row, where there are several."""
         table, codes = self.table, self.table.test_set.codes
         column, value = table["subset.column"][row], table["subset.value"][row]
-        parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
+        parts = [*filter(None, [self.table.test_set[row]])] if (codes != codes[0]).any() else []
         parts += [f"{column} {value}"] if column else []
         return f" in {', '.join(parts)}" if parts else ""
 

@@ -212,7 +212,7 @@ def test_columns_of_a_format_without_columns_are_named(tmp_path):
         (tmp_path / name).write_text(text)
     unused = ("--ignore", "tag", "--align", "id", "--columns", "text=x")
     result = call_sigdask("compare", "x", "y", "--gold", "q", "-m", "AP", *unused, cwd=tmp_path)
-    for option in ("--ignore", "--align", "--columns text"):
+    for option in ("--ignore", "--align", "--columns text=x"):
         assert f"warning: {option} has no effect: format trec" in result.stderr
 
 
