@@ -23,12 +23,13 @@ from sigdask.nightly.store.runs import CHECKSUM_BYTES, compute_checksum
 from sigdask.randomization.tallies import list_round_ends
 from sigdask.statistics.bounds import MAX_TRIALS
 
-AT_ONCE = 500
-"""Digests in one query."""
+AT_ONCE = 500  # digests in one query
 
-INSERT = """INSERT INTO tallies (digest, run, n_trials, counts) VALUES (?, ?, ?, ?)
+INSERT = """INSERT INTO tallies (digest, run, n_trials, counts) {}
 ON CONFLICT (digest, run) DO UPDATE SET n_trials = excluded.n_trials, counts = excluded.counts
 WHERE excluded.n_trials > tallies.n_trials"""
+# of arrays: psycopg would send rows in a pipeline, after which PostgreSQL never ends a session that falls silent
+UNNEST = "SELECT * FROM unnest(%s::bytea[], %s::smallint[], %s::bigint[], %s::bytea[])"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,10 +54,12 @@ class NewTallies:
 
 def write_tallies(connection: Connection, new: Iterable[NewTallies]) -> None:
     """Write tallies, each of which replaces a row with fewer trials."""
-    rows = sorted(row for tallies in new for row in _encode(tallies))
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    # the last of a comparison and run has most trials
+    rows = [*{row[:2]: row for row in sorted(row for tallies in new for row in _encode(tallies))}.values()]
+    columns, is_sqlite = tuple(map(list, zip(*rows, strict=True))), connection.dialect.name == "sqlite"
+    values, sent = ("VALUES (?, ?, ?, ?)", rows) if is_sqlite else (UNNEST, columns)
     if rows:  # SQLAlchemy takes five times as long to bind the values of so many rows
-        connection.exec_driver_sql(INSERT.replace("?", mark), rows)
+        connection.exec_driver_sql(INSERT.format(values), sent)
 
 
 def _encode(tallies: NewTallies) -> Iterable[tuple[bytes, int, int, bytes]]:

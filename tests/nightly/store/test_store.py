@@ -189,6 +189,37 @@ def test_a_hung_driver_loses_the_lock_of_a_server_and_cannot_commit(server):
         assert "another run took over" in errors
 
 
+@pytest.mark.slow
+def test_a_driver_that_is_cut_off_within_a_commit_loses_the_lock_of_a_server(server):
+    is_due, errors = threading.Event(), []
+
+    def cut_before_commit(data):
+        if is_due.is_set() and b"UPDATE runs SET record" in data:
+            connected.clear()
+            connected.wait()
+        return False
+
+    def commit():
+        with pytest.raises(StoreError) as error, open_store(url, "p", details={"settings": {}}) as store:
+            is_due.set()
+            store.commit([NewTallies(DIGESTS, 0, 1000, draw(1, len(DIGESTS)) % 100)])  # several rows
+        errors.append(error.value)
+
+    with forward_connections(server.port, cut_before_commit) as (port, connected):
+        url = server.url.replace(f":{server.port}/", f":{port}/")
+        driver = threading.Thread(target=commit, daemon=True)
+        driver.start()
+        assert is_due.wait(60)
+        while connected.is_set():
+            time.sleep(0.1)
+        time.sleep(database.SILENT_SECONDS + 1)
+        with open_store(server.url, "p"):
+            is_due.clear()
+            connected.set()
+            driver.join(timeout=60)
+    assert "another run took over" in str(errors[0])
+
+
 @pytest.fixture
 def losing(where, monkeypatch):
     """Return a store that loses the first answer to a commit after each of some statements, and these statements."""
