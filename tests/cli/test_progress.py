@@ -18,7 +18,9 @@ def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
     monkeypatch.setattr(streams, "SECONDS_BETWEEN_LINES", 0.02)
     arguments = ("compare", YEH, "-m", "recall", "--trials", "2e9", "--cluster", "none")
     loud, quiet = call_sigdask(*arguments, cwd=tmp_path), call_sigdask(*arguments, "-q", cwd=tmp_path)
-    assert re.search(r"sigdask: counting: [\d,]+ of 2,500,000,000 trials \(\d+%\), (about .*|< 1 s) left\n", loud.stderr)
+    assert re.search(
+        r"sigdask: counting: [\d,]+ of 2,500,000,000 trials \(\d+%\), (about .*|< 1 s) left\n", loud.stderr
+    )
     assert "%" not in quiet.stderr
     assert loud.stdout == quiet.stdout
 
