@@ -93,7 +93,8 @@ def spell(name: str, value: Any = None) -> str:
     if not isinstance(value, str):
         return f"{key}{equals}{str(value).lower() if is_plan else value}"
     if name == "label_map":
-        return spell_map(dict([value.split("=")[::-1]]))
+        new, _, old = value.partition("=")
+        return spell_map({old: new})
     if name == "columns":
         pairs = (entry.partition("=") for entry in re.split(r",(?=\w+=)", value))
         entries = (f"{role} = {_quote(name)}" if is_plan else f"'{role}': {_quote(name)}" for role, _, name in pairs)

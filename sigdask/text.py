@@ -61,18 +61,15 @@ def as_json_line(value: Any) -> str:
     >>> as_json_line({"p": (0.5, float("nan")), "system": "ä"})
     '{"p":[0.5,null],"system":"ä"}'
     """
-    try:
-        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-    except TypeError:  # half a surrogate pair in a name, or an integer beyond 64 bits
-        return json.dumps(to_plain(value), separators=(",", ":"), allow_nan=False)
+    return as_json_lines([value])
 
 
 def as_json_lines(values: Sequence[Any]) -> str:
     """Return the JSON texts of values, each on a line of its own, separated by commas."""
     try:
         return b",\n".join([orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY) for value in values]).decode()
-    except TypeError:
-        return ",\n".join(map(as_json_line, values))
+    except TypeError:  # half a surrogate pair in a name, or an integer beyond 64 bits
+        return ",\n".join(json.dumps(to_plain(value), separators=(",", ":"), allow_nan=False) for value in values)
 
 
 def iter_json(members: Mapping[str, Any]) -> Iterator[str]:

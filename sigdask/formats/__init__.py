@@ -103,10 +103,10 @@ def read(
         raise InputError("no file given; expected a table, or one file per system")
     sources = [s if isinstance(s, Source) else parse_source(s) for s in listed]
     gold_path = None if gold is None else as_path(gold)
-    return _hide_folders(_read_as(format, sources, gold_path, options), sources, gold_path, options)
+    return _shorten_notes(_read_as(format, sources, gold_path, options), sources, gold_path, options)
 
 
-def _hide_folders(counts: Counts, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+def _shorten_notes(counts: Counts, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Return counts whose notes name files without the folders that all of them share: pages show these notes."""
     others = (gold, options.documents, options.group_file, *options.references)
     paths = [part for source in sources for part in source.parts or (source.path,)]

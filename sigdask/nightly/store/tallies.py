@@ -56,10 +56,10 @@ def write_tallies(connection: Connection, new: Iterable[NewTallies]) -> None:
     """Write tallies, each of which replaces a row with fewer trials."""
     # the last of a comparison and run has most trials
     rows = [*{row[:2]: row for row in sorted(row for tallies in new for row in _encode(tallies))}.values()]
-    columns, is_sqlite = tuple(map(list, zip(*rows, strict=True))), connection.dialect.name == "sqlite"
-    values, sent = ("VALUES (?, ?, ?, ?)", rows) if is_sqlite else (UNNEST, columns)
-    if rows:  # SQLAlchemy takes five times as long to bind the values of so many rows
-        connection.exec_driver_sql(INSERT.format(values), sent)
+    if rows and connection.dialect.name == "sqlite":  # SQLAlchemy takes five times as long to bind so many values
+        connection.exec_driver_sql(INSERT.format("VALUES (?, ?, ?, ?)"), rows)
+    elif rows:
+        connection.exec_driver_sql(INSERT.format(UNNEST), tuple(map(list, zip(*rows, strict=True))))
 
 
 def _encode(tallies: NewTallies) -> Iterable[tuple[bytes, int, int, bytes]]:
