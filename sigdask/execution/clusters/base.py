@@ -99,11 +99,6 @@ def join_last_lines(text: str, n_lines: int = 4) -> str:
     return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-n_lines:])
 
 
-def count_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def is_dask_object(cluster: Any) -> bool:
     """Return whether an object is a client or cluster of dask, by its attributes.
 

@@ -21,10 +21,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, UnfinishedError
+from sigdask.execution.clusters import count_cores
 from sigdask.execution.clusters.base import (
     SETTINGS,
     Cluster,
-    count_cores,
     get_first_line,
     hide_working_directory,
     is_closed,
