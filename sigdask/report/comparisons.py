@@ -32,6 +32,7 @@ from sigdask.report.sentences import (
     get_ends,
     join_phrases,
     judge_joint,
+    list_adjustments,
     list_joint,
     turn_to_better,
 )
@@ -208,7 +209,8 @@ class Setting:
         levels = {f"{100 * (1 - alpha):.4g} %"} if self.is_simultaneous else levels
         kind = "simultaneous" if self.is_simultaneous else "unadjusted" if self.is_adjusted else ""
         confidence = levels.pop() if len(levels) == 1 else ""
-        self.interval_header = " ".join(filter(None, (kind, confidence, "interval")))
+        of_recipes = "of recipes" * any(r.runs is not None and r.runs.p_value is not None for r in results)
+        self.interval_header = " ".join(filter(None, (kind, confidence, "interval", of_recipes)))
         self.p_header = "unadjusted p" if self.is_adjusted or len(results) > 1 else "p"
 
     def get_style(self, r: Result) -> MetricStyle:
@@ -238,8 +240,10 @@ class ComparisonColumn(NamedTuple):
 
 
 def _format_interval(r: Result, s: Setting) -> str:
-    has_own = s.is_simultaneous and r.interval_simultaneous is None  # which has another confidence
-    return s.get_style(r).format_ends(r.difference, None if has_own else get_ends(r))
+    is_alone = s.is_simultaneous and r.interval_simultaneous is None and r.interval is not None
+    if is_alone and abs(r.interval.confidence - (1 - s.alpha)) > 1e-9:
+        return ""  # of another confidence than the header's
+    return s.get_style(r).format_ends(r.difference, get_ends(r)) + " alone" * is_alone
 
 
 def _name_checks(r: Result, alpha: float) -> str:
@@ -396,10 +400,11 @@ def describe_paper_test(results: ComparisonResults) -> str:
     """Return a note of at most 40 words: test, adjustment, level, version and seed."""
     if not len(results):
         return ""
-    test, p = describe_test(results).removeprefix("test: "), "p" if results.family is None else "adjusted p"
+    test, p = describe_test(results).removeprefix("test: "), "adjusted p" if list_adjustments(results) else "p"
+    contested = " and not contested" * bool(results.table.is_contested.any())
     return (
-        f"{test[:1].upper()}{test[1:]}; significant means {p} at most {results.alpha:g}. sigdask {get_version()}, "
-        f"seed {results.seed}."
+        f"{test[:1].upper()}{test[1:]}; significant means {p} at most {results.alpha:g}{contested}. "
+        f"sigdask {get_version()}, seed {results.seed}."
     )
 
 
@@ -481,9 +486,11 @@ def _build_score_column(table: Table, baseline: str | None, order: Sequence[str]
 
 def _explain_system_marks(table: Table, groups: Sequence[Table], baseline: str | None) -> Iterator[str]:
     alpha, has_contested = table.alpha, bool(table.is_contested.any())
+    rows, several = np.flatnonzero(table.is_contested), len(groups) > 1
+    pairs = [f"{table.a[k]} and {table.b[k]}{f' on {table.metric[k]}' * several}" for k in rows.tolist()]
     if baseline is None:
         yield from dict.fromkeys(f"{explain_group_marks(build_ranking(group))} at {alpha:g}" for group in groups)
-        yield from [f"of some pairs {CONTESTED_MEANING}"] * has_contested
+        yield from [f"contested ({format_list([*dict.fromkeys(pairs)])}): {CONTESTED_MEANING}"] * has_contested
     else:
         yield f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha:g}"
         yield from [f"{UNDECIDED}: undecided"] * bool((table.decision == -1).any())

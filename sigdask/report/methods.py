@@ -24,6 +24,7 @@ from sigdask.report.sentences import (
     INTERVAL_METHODS,
     find_citations,
     join_phrases,
+    list_adjustments,
 )
 from sigdask.results.columns import pluralize
 from sigdask.results.comparisons import ComparisonResults, get_version
@@ -114,13 +115,13 @@ SENTENCES = {
     "exact": "The p-values{share} are exact, over all possible swaps{cited}, and {sided}.",
     "sampled": "{are} computed from n = {trials} random swaps as (k + 1) / (n + 1) [[phipson2010]], where k is the "
     "number of swaps with a difference at least as large as the observed one.",
-    "adjusted": "The p-values were adjusted in families of {n:,} comparisons by {procedure}.",
+    "adjusted": "The p-values{by} were adjusted in families of {n} comparisons by {procedure}.",
     "significant": "Differences with {adjusted}p at most {alpha:g} are called significant.",
     "equal scores": "The hypothesis of equal scores was also tested by the {symmetric}studentised bootstrap of units, "
     "step-down in families [[efron1993,romano2005,westfall1993]]. Results of which only one of the two tests rejects "
-    "are called contested ({n:,} of {checked}).",
-    "runs": "Scores are means over {n} runs of each system: the p-values above, and marks of significance, are of "
-    "these runs.",
+    "are called contested instead ({n:,} of {checked}).",
+    "runs": "Scores are means over {n}{paired} runs of each system: the p-values above, and marks of significance, "
+    "are of these runs.",
     "recipes": "Whether differences hold for new runs (the recipes) was tested by Student's t with the variances over "
     "items and runs [[satterthwaite1946]].",
     "margin": "Non-inferiority and equivalence within a margin of {margin:g} were tested by one-sided tests in both "
@@ -245,20 +246,24 @@ def _iter_p_values(results: ComparisonResults) -> Iterator[Used]:
     if counts:
         are = f"The other{'s are' if (~exact).sum() > 1 else ' is'}" if n_exact else f"The p-values are {sided}, and"
         yield "sampled", {"are": are, "trials": _format_range(counts)}
-    for adjust, n in _list_adjustments(results):
-        yield "adjusted", {"n": n, "procedure": ADJUSTMENTS[adjust].sentence}
+    found = list_adjustments(results)
+    for adjust, (sizes, metrics) in found.items():
+        by = f" for {_join_names(metrics)}" if len(found) > 1 else ""
+        yield "adjusted", {"by": by, "n": _format_range([*sizes]), "procedure": ADJUSTMENTS[adjust].sentence}
 
 
 def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
     """Yield what is called significant, and what else was tested."""
-    table, is_adjusted = results.table, bool(_list_adjustments(results))
+    table, is_adjusted = results.table, bool(list_adjustments(results))
     yield "significant", {"adjusted": "adjusted " * is_adjusted, "alpha": results.alpha}
     if n := int(np.count_nonzero(table["equal_scores.n_resamples"])):
         counts = {"n": int(np.count_nonzero(table.is_contested)), "checked": format_count(n, "comparison")}
         yield "equal scores", {"symmetric": "symmetric " * (table.alternative[0] == "two-sided"), **counts}
     if table.has("runs"):
         n_runs = table["runs.n_runs"]
-        yield "runs", {"n": _format_range(n_runs[n_runs > 0].tolist())}
+        is_paired = table["runs.is_paired"][n_runs > 0].astype(bool)
+        paired = " paired" * bool(is_paired.all()) + " unpaired" * (not is_paired.any())
+        yield "runs", {"n": _format_range(n_runs[n_runs > 0].tolist()), "paired": paired}
         if not np.isnan(table["runs.p_value"]).all():
             yield "recipes", {}
     holm = ", and their p-values were adjusted by Holm's method [[holm1979]]" if is_adjusted else ""
@@ -277,29 +282,21 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
 
 def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
     """Yield methods of intervals, other tests, and the random numbers of all."""
-    table, family = results.table, results.family
+    table = results.table
     pairs = zip(table["interval.method"].tolist(), table["interval.n_resamples"].tolist(), strict=True)
     found = [(INTERVAL_METHODS[name], n) for name, n in sorted({*pairs}) if name]
     if found:
         methods = [f"{words.sentence}{f' with {n:,} {words.draws}' if n else ''}" for words, n in found]
         confidence = 100 * float(np.nanmax(table["interval.confidence"], initial=0.0))
-        alone = " (each for one comparison alone)" if _list_adjustments(results) else ""
+        alone = " (each for one comparison alone)" if list_adjustments(results) else ""
         yield "intervals", {"confidence": confidence, "alone": alone, "methods": _join_names(methods)}
-    if family is not None and (~np.isnan(table["interval_simultaneous.0"])).any():
-        yield "simultaneous", {"confidence": 100 * (1 - results.alpha), "n": family.n_resamples or 0}
+    if (has := ~np.isnan(table["interval_simultaneous.0"])).any():
+        of_family, shown = results.family and results.family.n_resamples, table["equal_scores.n_resamples"][has]
+        yield "simultaneous", {"confidence": 100 * (1 - results.alpha), "n": of_family or int(shown.max())}
     if tests := table.list_keys("tests"):
         yield "classical", {"tests": _join_names(DESCRIPTIONS[name] for name in tests)}
     if found or not (table.is_exact | (table.n_trials == 0)).all():
         yield "random numbers", {"seed": results.seed}
-
-
-def _list_adjustments(results: ComparisonResults) -> list[tuple[str, int]]:
-    """Return each distinct adjustment of p-values with the number of comparisons that it covers."""
-    table, family = results.table, results.family
-    if not table.has("origins"):
-        return [] if family is None else [(family.adjust, family.n_comparisons)]
-    pairs = zip(table["origins.adjust"].tolist(), table["origins.members"].tolist(), strict=True)
-    return [(adjust, int(n)) for adjust, n in dict.fromkeys(pairs) if adjust]
 
 
 def _join_names(names: Iterable[str]) -> str:

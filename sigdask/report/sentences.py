@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,9 +193,7 @@ def _count_decimals(difference: float, width: float) -> int:
 
 def get_ends(r: Result) -> tuple[float, float] | None:
     """Return the ends of the interval to show with the p that decides: the simultaneous one, else the own one."""
-    own = None if r.interval is None else (r.interval.low, r.interval.high)
-    ends: tuple[float, float] | None = r.interval_simultaneous or own
-    return ends
+    return r.interval_simultaneous or (None if r.interval is None else (r.interval.low, r.interval.high))
 
 
 def format_lead(r: Result) -> str:
@@ -345,7 +345,8 @@ def _describe_not_shown(r: Result, metric: str) -> str:
 def describe_contradiction(r: Result, alpha: float) -> str:
     """Return a clause if the interval and the test, at one level, disagree on whether the difference can be 0, else "".
 
-    A one-sided test is compared with the end of the interval on its side. A contested verdict says that there is doubt.
+    A one-sided test is compared with the end of the interval on its side, and an interval of one comparison alone with
+    the unadjusted p. A contested verdict says that there is doubt.
     """
     ends = get_ends(r)
     if ends is None or r.runs is not None or r.verdict not in {"significant", "not significant"}:
@@ -355,13 +356,14 @@ def describe_contradiction(r: Result, alpha: float) -> str:
         return ""
     low, high = ends
     excludes = {"two-sided": low > 0 or high < 0, "greater": low > 0, "less": high < 0}[r.alternative]
-    is_significant = r.verdict == "significant"
+    is_significant = r.verdict == "significant" if is_simultaneous else r.p_value <= alpha
     if excludes == is_significant:
         return ""
     sides = ("", "") if r.alternative == "two-sided" else ("two-sided ", "one-sided ")
-    kind = "simultaneous " if is_simultaneous else "unadjusted " * (r.p_adjusted is not None) + sides[0]
+    alone = "unadjusted " * (r.p_adjusted is not None and not is_simultaneous)
+    kind = "simultaneous " if is_simultaneous else alone + sides[0]
     contains, rejects = "excludes" if excludes else "contains", "rejects" if is_significant else "does not reject"
-    return f"; the {kind}interval {contains} 0, the {sides[1]}test {rejects}"
+    return f"; the {kind}interval {contains} 0, the {alone}{sides[1]}test {rejects}"
 
 
 # Runs of a system
@@ -497,15 +499,12 @@ def describe_margin_tests(r: Result) -> Iterator[str]:
 
 # Checks and doubt
 
-CHECK_NAMES = {"exact value": "exact p"}
-"""Names of checks within a sentence, where they differ."""
-
 
 def describe_checks(table: Table) -> str:
     """Return a line on the checks of these comparisons: which were made, and how they came out."""
     good, bad = [], []
     for name in table.list_keys("checks"):
-        check = CHECK_NAMES.get(name, name)
+        check = "exact p" if name == "exact value" else name
         n_good, n_bad = (table[f"checks.{name}.verdict"].tolist().count(word) for word in (AGREES, DISAGREES))
         bad += [f"{check} in {n_bad:,} of {n_good + n_bad:,}"] if n_bad else []
         good += [check] if n_good else []
@@ -536,14 +535,27 @@ def describe_settings(results: ComparisonResults) -> str:
     return f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}, alpha {results.alpha:g}"
 
 
+def list_adjustments(results: ComparisonResults) -> dict[str, tuple[set[int], dict[str, None]]]:
+    """Return, for each adjustment of p-values, the numbers of comparisons in its families, and its metrics."""
+    table, found = results.table, defaultdict[str, tuple[set[int], dict[str, None]]](lambda: (set(), {}))
+    columns = [table[path].tolist() for path in ("origins.adjust", "origins.members", "metric") if table.has("origins")]
+    for adjust, n, metric in filter(itemgetter(0), dict.fromkeys(zip(*columns, strict=True))):
+        found[adjust][0].add(int(n))
+        found[adjust][1][metric] = None
+    return found
+
+
 def describe_test(results: ComparisonResults) -> str:
     """Return a line with the test, its unit and alternative, and the adjustment of p."""
-    table, note = results.table, results.family
-    n = format_count(max(len(table), note.n_comparisons if note else 0), "comparison")
+    table, found = results.table, list_adjustments(results)
+    largest = max(chain(*(sizes for sizes, _ in found.values())), default=0)
+    n = format_count(max(len(table), largest), "comparison")
     adjustment = f"; p not adjusted for {n}" if len(table) > 1 else ""
-    if note is not None:
-        over = f"the {note.n_comparisons:,} comparisons by each metric" if note.n_comparisons < len(table) else n
-        adjustment = f"; p adjusted by {ADJUSTMENTS[note.adjust].label} over {over}"
+    if found:
+        over = f"the {largest:,} comparisons by each metric" if largest < len(table) else n
+        metrics = [f" ({', '.join(names)})" if len(found) > 1 else "" for _, names in found.values()]
+        labels = [ADJUSTMENTS[name].label + of for name, of in zip(found, metrics, strict=True)]
+        adjustment = f"; p adjusted by {' and '.join(labels)} over {over}"
     return f"test: stratified shuffling by {table.unit[0]}, {ALTERNATIVES[table.alternative[0]].label}{adjustment}"
 
 

@@ -149,7 +149,7 @@ def iter_dependence_notes(dependences: Mapping[str, Columns], unit: str) -> Iter
         text = (
             f"differences are correlated within {column} in {len(is_clear):,} of {len(effects):,} comparisons "
             f"(ICC up to {icc:.2f}, design effect {design_effect:.1f}). Swapping by {unit} ignores "
-            f"this, so p is too small: if the groups are a sample of many, a test at 0.05 calls about "
+            f"this. If the groups are a sample of many, p is too small: a test at 0.05 calls up to "
             f"{100 * compute_naive_size(design_effect):.0f} % of pairs of equal systems different. {remedy}"
         )
         numbers: dict[str, NoteValue] = {"column": column, "unit": unit, "n_groups": n_groups, "icc": icc}
@@ -243,15 +243,15 @@ class Study:
         notes += [note for analysis in self.analyses for note in analysis.notes]
         if len(table) > 1 and all(family.method != "none" and len(rows) == 1 for family, rows in families):
             notes.append(note_unused(OPTIONS["adjust"], "if each metric has one comparison"))
-        adjusted = _select_adjusted(table, families)
-        largest = max(adjusted, key=lambda family: len(family[1]), default=None)
+        adjusted = [entry.build_note(len(rows)) for entry, rows in _select_adjusted(table, families)]
+        is_alike = len({note.adjust for note in adjusted}) == 1
         return ComparisonResults(
             table=table,
             seed=self.spec.seed,
             alpha=self.spec.alpha,
             options=self.spec.requested,
             notes=drop_duplicates(notes),
-            family=None if largest is None else largest[0].build_note(len(largest[1])),
+            family=max(adjusted, key=lambda note: note.n_comparisons) if is_alike else None,
             together=self._combine_sets(tallies, table),
         )
 

@@ -20,6 +20,7 @@ from sigdask.analysis.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.plan.model import ReportFiles
 from sigdask.nightly.report.gate import format_levels, iter_reasons, list_failing_sets, list_findings
+from sigdask.nightly.report.overview import format_overview, format_shared_warnings, list_changed_groups
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.results import Changes
 from sigdask.nightly.store.status import PlanReport, list_runs
@@ -28,13 +29,7 @@ from sigdask.report.files import Texts, list_table_texts, write_parts, write_uni
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart, hide_folders
 from sigdask.report.presentable import Results, list_paper_texts
-from sigdask.report.screen import (
-    format_overview,
-    format_shared_warnings,
-    iter_other_warnings,
-    list_changed_groups,
-    render,
-)
+from sigdask.report.screen import iter_other_warnings, render
 from sigdask.report.text import format_table
 from sigdask.results.fields import iter_json_lines
 from sigdask.results.record import Result, drop_duplicates

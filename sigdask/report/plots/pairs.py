@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Floats, Integers
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.comparisons import Setting, format_deciding_p, format_groups
+from sigdask.report.comparisons import Setting, format_deciding_p, format_groups, format_p_cell
 from sigdask.report.files import write_parts
 from sigdask.report.sentences import get_ends
 from sigdask.report.standings import get_group_key
@@ -85,7 +85,11 @@ def forest(table: Table) -> Figure:
     score = f"difference of {_describe_score(table)}"
     if any(get_ends(r) for r in results):
         score += f", {setting.interval_header}s"
-    beside = [format_deciding_p(r, table.alpha) for r in results]
+    of_recipes = any(r.runs is not None and r.runs.p_value is not None for r in results)
+    beside = [
+        format_p_cell(r.runs.best_p, table.alpha) if of_recipes and r.runs else format_deciding_p(r, table.alpha)
+        for r in results
+    ]
     width = 4.2 + plots.estimate_width(names) + plots.estimate_width(beside)
     with plots.build_figure(width, 1.4 + 0.19 * len(results)) as figure:
         axes = figure.add_subplot()
@@ -96,8 +100,7 @@ def forest(table: Table) -> Figure:
         axes.grid(axis="y", color="#e3e7eb", linewidth=0.5)
         axes.set_axisbelow(True)
         right = "adjusted p" if setting.is_adjusted else "p"
-        if any(r.runs is not None and r.runs.p_value is not None for r in results):
-            right += " of these runs; intervals: of the recipes"
+        right += " of recipes, as the intervals; marks: of these runs" * of_recipes
         axes.set_xlabel(f"{score}\n(right: {right})", parse_math=False)
         plots.set_title(axes, f"{', '.join(get_subject(table))}{note}")
         right_axes = axes.twinx()
