@@ -294,12 +294,13 @@ class FileTable:
             raise InputError(f"{self._format_place(name, int(np.argmax(is_missing)))}: {problem}")
         return numbers
 
-    def is_numeric(self, name: str) -> bool:
-        """Return whether every cell of a column is a number or missing."""
+    def describe_fault(self, name: str) -> str:
+        """Return what is wrong with the first cell of a column that is neither a number nor missing, "" if none is."""
         try:
-            return self.get_numbers(name) is not None
-        except InputError:
-            return False
+            self.get_numbers(name)
+        except InputError as error:
+            return str(error)
+        return ""
 
     def find_id_column(self, options: Options) -> str | None:
         """Return the column of the items: the one that the user names, or the one whose name has this role."""
