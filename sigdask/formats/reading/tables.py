@@ -402,7 +402,7 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     if head.is_arrow:
         return FileTable.from_arrow(path, files.read_arrow_table(path), ignore)
     if head.is_json:
-        return _read_json(path)
+        return _read_json(path, ignore)
     decimal = get_option("decimal")  # a decimal comma cannot separate columns
     text = DelimitedText.from_file(path, decimal)
     if text.is_list:
@@ -444,8 +444,8 @@ def _read_list(path: Path, text: DelimitedText) -> FileTable:
     return FileTable(path, columns, lines)
 
 
-def _read_json(path: Path) -> FileTable:
-    columns, lines = json_records.read_columns(path)
+def _read_json(path: Path, ignore: Collection[str]) -> FileTable:
+    columns, lines = json_records.read_columns(path, ignore)
     names = _check_header(path, [name.strip() for name in columns])
     nested, arrays = {}, {}
     for name, cells in zip(names, columns.values(), strict=True):
