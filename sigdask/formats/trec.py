@@ -177,8 +177,8 @@ def read_run(source: Source, gold: Path, judgements: Judgements, order: str | No
     parts = source.parts or (source.path,)
     columns = f"topic Q0 document rank score tag (or topic document rank, with {spell('format', 'trec:order=rank')})"
     widths = (3, RUN_WIDTH) if order == "rank" else (RUN_WIDTH,)
-    for path, (number, words) in ((part, row) for part in parts for row in _iter_rows(part, widths, columns)):
-        words = words if len(words) > 3 else [words[0], "", words[1], words[2], words[2], ""]
+    for path, (number, row) in ((part, line) for part in parts for line in _iter_rows(part, widths, columns)):
+        words = row if len(row) > 3 else [row[0], "", row[1], row[2], row[2], ""]
         documents, scores, ranks = entries[words[0]]
         if math.isnan(score := parse_number(words[4])):
             raise InputError(file=path, line=number, found=f"{words[4]!r}", expected="a number")

@@ -279,7 +279,7 @@ def read_columns(path: Path, ignore: Collection[str]) -> tuple[Columns, Sequence
 
 def _join_records(path: Path, records: Iterator[JsonRecord], ignore: Collection[str]) -> tuple[Columns, Sequence[int]]:
     columns: dict[str, list[Any]] = {}
-    numbers = []
+    numbers: list[int] = []
     for record in records:
         row = get_object(path, record)
         columns = columns or {key: [] for key in row}

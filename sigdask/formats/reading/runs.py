@@ -316,6 +316,8 @@ def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integer
             ways.insert(0, f"{spell('columns', f'item={item}')} (if rows of one {item!r} are samples of it)")
         if refused[0] not in roles.list_all("gold"):
             ways.insert(0, f"{spell('columns', f'item={refused[0]}+{item}')} (if both name the items)")
+        elif not (roles.unknown or "prediction" in roles):
+            ways = [f"one file for each {roles.get('run') or 'annotator'}, with one row for each item"]
         raise build_roles_error(table, f"rows of one {item!r} differ in {refused[0]!r}", ways)
     return varying
 

@@ -464,7 +464,7 @@ def split_scores(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, list
 
 
 def fits_trec(sources: Sequence[Source], gold: Path | None) -> bool:
-    """Return whether the first file is a run, gold holds judgements, or there is no gold and it holds printed scores."""
+    """Return whether the first file is a run, gold holds judgements, or without gold it holds printed scores."""
     path = sources[0].path
     if gold is None:
         return is_run(path) or is_printed(path)
