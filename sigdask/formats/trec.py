@@ -144,11 +144,8 @@ def read_qrels(path: Path) -> Judgements:
         judged[document] = int(relevance)
     if not any(value > 0 for judged in judgements.values() for value in judged.values()):
         n = format_count(sum(map(len, judgements.values())), "judgement")
-        raise InputError(
-            f"none of its {n} is above 0, so that no document is relevant",
-            file=path,
-            remedy=f"check the judgements of {spell('gold')}",
-        )
+        problem = f"none of its {n} is above 0, so that no document is relevant"
+        raise InputError(problem, file=path, remedy=f"check the judgements of {spell('gold')}")
     return judgements
 
 

@@ -285,12 +285,9 @@ def _join_records(path: Path, records: Iterator[JsonRecord], ignore: Collection[
         columns = columns or {key: [] for key in row}
         columns |= {key: [None] * len(numbers) for key in ignore if key in row and key not in columns}
         for key in (key for key in row if key not in columns):
-            raise InputError(
-                f"key {key!r} is not in the first record, which has {', '.join(columns)}",
-                file=path,
-                place=record.place,
-                remedy=f"give every record the same keys, or leave it out with {spell('ignore', key)}",
-            )
+            problem = f"key {key!r} is not in the first record, which has {', '.join(columns)}"
+            remedy = f"give every record the same keys, or leave it out with {spell('ignore', key)}"
+            raise InputError(problem, file=path, place=record.place, remedy=remedy)
         for key, cells in columns.items():
             cells.append(row.get(key))
         numbers.append(record.number)
@@ -303,12 +300,9 @@ def _get_lists(path: Path, document: Mapping[str, Any], ignore: Collection[str])
     sizes = {name: f"{len(cells):,}" if isinstance(cells, list) else "no list" for name, cells in lists.items()}
     if len({*sizes.values()}) > 1:
         numbers = format_list([f"{n} in {name!r}" for name, n in sizes.items()], SHOWN_KINDS)
-        raise InputError(
-            file=path,
-            found=f"lists of different lengths ({numbers})",
-            expected="one value per item",
-            remedy=f"remove what is none, or leave it out with {spell('ignore', 'KEY')}",
-        )
+        found = f"lists of different lengths ({numbers})"
+        remedy = f"remove what is none, or leave it out with {spell('ignore', 'KEY')}"
+        raise InputError(file=path, found=found, expected="one value per item", remedy=remedy)
     first = next(iter(lists.values()))
     files.check_filled(path, first)
     return {name: lists.get(name, [None] * len(first)) for name in document}, range(1, 1 + len(first))
@@ -320,12 +314,9 @@ def _check_rows(path: Path, document: Mapping[str, Any]) -> None:
     values = [value for row in document.values() for value in (row.values() if isinstance(row, dict) else [""])]
     are_numbers = all(isinstance(value, int | float | None) for value in values)
     if any(map(name_role, document)) or (are_numbers and not any(map(name_role, inner))):
-        raise InputError(
-            file=path,
-            found=f"an object with {format_list([*document], SHOWN_KINDS)}",
-            expected="an object for each item",
-            remedy='write one on each line, such as {"id": "item 1", "score": 0.5}',
-        )
+        found = f"an object with {format_list([*document], SHOWN_KINDS)}"
+        remedy = 'write one on each line, such as {"id": "item 1", "score": 0.5}'
+        raise InputError(file=path, found=found, expected="an object for each item", remedy=remedy)
 
 
 def is_json_lines(path: Path) -> bool:

@@ -320,11 +320,8 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
     are_sets = mark is not None or _holds_lists(gold)
     for name, column in systems.items():
         if not are_sets and _holds_lists(column):
-            raise InputError(
-                f"{name!r} is a list of labels for each item, but {predictions.gold!r} is one label",
-                file=predictions.table.path,
-                remedy=f"leave it out: {spell('ignore', name)}",
-            )
+            problem = f"{name!r} is a list of labels for each item, but {predictions.gold!r} is one label"
+            raise InputError(problem, file=predictions.table.path, remedy=f"leave it out: {spell('ignore', name)}")
     if mark is None:
         _check_filled(predictions, systems, gold, "an item without any has []" if are_sets else "every item needs one")
     written = [_convert_to_sets(column, mark, {}) for column in columns] if are_sets else columns

@@ -388,10 +388,7 @@ def _parse_truths(table: FileTable, name: str) -> list[bool]:
     cells = [cell.lower() for cell in table.get_column(name)]
     for line, cell in zip(table.lines, cells, strict=True):
         if cell not in TRUTHS:
-            raise InputError(
-                f"column {name!r}: found {cell!r}, expected 1 or 0 (true/false, yes/no, x)",
-                file=table.path,
-                line=line,
-                remedy=f"if the column is none of responses, leave it out with {spell('ignore', name)}",
-            )
+            problem = f"column {name!r}: found {cell!r}, expected 1 or 0 (true/false, yes/no, x)"
+            remedy = f"if the column is none of responses, leave it out with {spell('ignore', name)}"
+            raise InputError(problem, file=table.path, line=line, remedy=remedy)
     return [TRUTHS[cell] for cell in cells]
