@@ -181,7 +181,8 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     except InputError as error:
         if not options.is_detected or isinstance(error, RefusedFileError):
             raise
-        raise error.add_hint(f"read as {name}; choose with {spell('format')}") from None
+        way = f", or give {spell('gold', 'FILE')} for outputs of a system" if name == "wide" and gold is None else ""
+        raise error.add_hint(f"read as {name}; choose with {spell('format')}{way}") from None
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLES_OF_ROLES else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sigdask.counts import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
-from sigdask.errors import InputError
-from sigdask.formats.reading.columns import MISSING, NUMBER
+from sigdask.errors import InputError, SeveralError
+from sigdask.formats.reading.columns import MISSING
 from sigdask.formats.reading.files import check_widths, enumerate_lines, read_head
 from sigdask.formats.reading.options import Options, parse_format
 from sigdask.formats.reading.tables import FileTable, build_table, read_table
@@ -115,9 +115,8 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
         measures = choices.measures or measures
         left_out = [c for c in table.columns if c not in {gold, *ids, *measures, *choices.ignore}]
         notes = [f"{file}: {format_list(left_out, limit=6)}: no measures, left out"] if left_out else []
-        remedy = f"remove the candidate, or leave the column out with {spell('ignore')}"
-        problem = f"no score, but every measure needs one; {remedy}"
-        scores = {measure: table.get_complete_numbers(measure, problem) for measure in measures}
+        problem = "no score, but every measure needs one; remove the candidate, or leave the column out: "
+        scores = {name: table.get_complete_numbers(name, problem + spell("ignore", name)) for name in measures}
     labels, texts = _read_gold(table, gold, choices), _build_ids(table, ids)
     try:
         candidates = Candidates(labels, scores, choices.smaller, texts, name, tuple(notes))
@@ -158,20 +157,17 @@ def _find_columns(table: FileTable, choices: CandidateColumns) -> tuple[str, Nam
     roles = resolve_roles(table, Options(columns=choices.columns, ignore=(*choices.ignore, *choices.measures)))
     gold = _choose_gold(table, roles.list_all("gold"), roles.unknown)
     measures = (*roles.list_all("score"), *roles.unknown)
-    texts = [name for name in roles.unknown if not table.is_numeric(name)]
-    for name in () if choices.measures else texts:
-        cells = [cell.replace(",", ".") for cell in table.columns[name]]
-        if 2 * sum(map(bool, map(NUMBER.fullmatch, cells))) > len(cells):
-            table.get_numbers(name)  # raises an error for the first cell that is no number
-    if texts and not choices.measures:
-        problem = f"no numbers in {format_list(list(map(repr, texts)))}, so these are no measures"
-        raise build_roles_error(table, problem, [" ".join(spell("ignore", name) for name in texts)])
+    faults = {name: fault for name in roles.unknown if (fault := table.describe_fault(name))}
+    if faults and not choices.measures:
+        leave_out = " ".join(spell("ignore", name) for name in faults)
+        raise SeveralError(*faults.values(), f"If these columns are no measures, leave them out: {leave_out}.")
     return gold, roles.list_all("item"), measures
 
 
 def _find_ucs_columns(table: FileTable, choices: CandidateColumns) -> tuple[str, Names, Names]:
     """Return the columns of gold, ids and measures of a data set of UCS."""
-    gold, measures = (tuple(name for name in table.columns if name.startswith(start)) for start in ("b.", "am."))
+    names = [name for name in table.columns if name not in choices.ignore]
+    gold, measures = (tuple(name for name in names if name.startswith(start)) for start in ("b.", "am."))
     ids = choices.ids or tuple(name for name in ("l1", "l2") if name in table.columns)
     measures = tuple(dict.fromkeys((*measures, *choices.smaller)))
     return choices.columns.get("gold") or _choose_gold(table, gold, ()), ids, measures

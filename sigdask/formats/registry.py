@@ -385,11 +385,9 @@ def _resolve_lists(sources: Sequence[Source], gold: Path, options: Options, by_m
     if any({"gold", "prediction"} & {*name_role(read_keys(path)[0])} for path in (gold, sources[0].path)):
         return "labels"
     ways = [f"{spell('format', name)} (they are {what})" for name, what in LINE_FORMATS.items()]
-    raise InputError(
-        "files of one value per line may be labels, numbers or texts; a metric decides",
-        file=gold,
-        remedy=f"give {spell('metrics', 'bleu')} or {spell('metrics', 'accuracy')}, or say {', or '.join(ways)}",
-    )
+    problem = "files of one value per line may be labels, numbers or texts; a metric decides"
+    remedy = f"give {spell('metrics', 'bleu')} or {spell('metrics', 'accuracy')}, or say {', or '.join(ways)}"
+    raise InputError(problem, file=gold, remedy=remedy)
 
 
 def _resolve_table(sources: Sequence[Source], gold: Path | None, options: Options) -> str:

@@ -2,7 +2,8 @@
 
 Runs and relevance judgements of TREC, read and ranked as in trec_eval.
 
-Runs have the six columns of TREC. Judgements have the four columns of TREC, or BEIR's topic, document and relevance.
+Runs have the six columns of TREC, or topic, document and rank, as MS MARCO's, if the option `order` is "rank".
+Judgements have the four columns of TREC, or BEIR's topic, document and relevance.
 
 Documents are ranked by descending score, and ties by descending document id, as in trec_eval. Scores are compared in
 single precision, as trec_eval stores them. If the rank column gives an order with another average precision, as it does
@@ -45,8 +46,8 @@ Judgements = dict[str, dict[str, int]]
 
 RUN_WIDTH = 6
 
-HEADER_NAMES = frozenset({"score", "relevance", "rel"})
-"""Names of the last column in the first line of judgements."""
+HEADER_NAMES = frozenset({"score", "relevance", "rel", "rank"})
+"""Names of the last column in the first line of judgements, or of a run of three columns."""
 
 MAX_DIFFERENCE = 0.01
 """Difference in mean average precision between the orders by score and by rank up to which a run is ranked by score."""
@@ -143,11 +144,8 @@ def read_qrels(path: Path) -> Judgements:
         judged[document] = int(relevance)
     if not any(value > 0 for judged in judgements.values() for value in judged.values()):
         n = format_count(sum(map(len, judgements.values())), "judgement")
-        raise InputError(
-            f"none of its {n} is above 0, so that no document is relevant",
-            file=path,
-            remedy=f"check the judgements of {spell('gold')}",
-        )
+        problem = f"none of its {n} is above 0, so that no document is relevant"
+        raise InputError(problem, file=path, remedy=f"check the judgements of {spell('gold')}")
     return judgements
 
 
@@ -174,8 +172,10 @@ def read_run(source: Source, gold: Path, judgements: Judgements, order: str | No
     entries = defaultdict(lambda: ({}, array("d"), array("d")))
     words: list[str] = []
     parts = source.parts or (source.path,)
-    columns = "topic Q0 document rank score tag"
-    for path, (number, words) in ((part, row) for part in parts for row in _iter_rows(part, (RUN_WIDTH,), columns)):
+    columns = f"topic Q0 document rank score tag (or topic document rank, with {spell('format', 'trec:order=rank')})"
+    widths = (3, RUN_WIDTH) if order == "rank" else (RUN_WIDTH,)
+    for path, (number, row) in ((part, line) for part in parts for line in _iter_rows(part, widths, columns)):
+        words = row if len(row) > 3 else [row[0], "", row[1], row[2], row[2], ""]
         documents, scores, ranks = entries[words[0]]
         if math.isnan(score := parse_number(words[4])):
             raise InputError(file=path, line=number, found=f"{words[4]!r}", expected="a number")

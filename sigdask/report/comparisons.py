@@ -381,11 +381,11 @@ def build_paper_tables(
     table, styles = results.table, list_paper_styles(results.table, digits, percent=percent)
     lower = set(table.metric[~table.higher_is_better].tolist())
     styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
-    is_one = len(np.unique(table.test_set.codes)) == 1
-    on_set = f" on {table.test_set[0]}" if is_one and table.test_set[0] else ""
+    on_set = f" on {table.test_set[0]}" if len(np.unique(table.test_set.codes)) == 1 and table.test_set[0] else ""
     can_list, is_large = _can_list_systems(table), Standings(table).n_members.max(initial=0) > 2
     if layout == "systems" and not can_list:
-        problem = "systems are listed if all pairs, or all with one baseline, are compared two-sided on the same items"
+        sides = "" if is_agreement(table) else " two-sided"
+        problem = f"systems are listed if all pairs are compared{sides}, or all with one baseline, on the same items"
         raise InputError(problem, remedy=f"choose {spell('layout', 'pairs')}")
     if len(table) and (layout == "systems" or (layout is None and can_list and is_large)):
         main = _build_system_table(table, styles, on_set)

@@ -162,13 +162,13 @@ def test_a_file_of_groups_that_is_used_for_nothing_is_named(tmp_path, option, gr
     assert (f"{option} groups.txt: not used" in result.stderr) != is_used
 
 
-def test_a_mark_of_a_missing_score_names_the_option(tmp_path):
+def test_a_mark_of_a_missing_score_is_refused_with_a_remedy(tmp_path):
     (tmp_path / "t.csv").write_text("id,A,B\n1,1,0\n2,n.a.,0\n3,1,1\n")
     (tmp_path / "a.txt").write_text("1\nn.a.\n0\n")
     (tmp_path / "b.txt").write_text("1\n1\n0\n")
     for files in (["t.csv"], ["a.txt", "b.txt"]):
         result = call_sigdask("compare", *files, cwd=tmp_path)
-        assert (result.returncode, "leave the cell empty" in result.stderr) == (2, True)
+        assert (result.returncode, "remove the item from every file" in result.stderr) == (2, True)
 
 
 def test_a_gold_file_that_is_a_system_too_is_named(tmp_path):

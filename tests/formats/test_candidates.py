@@ -29,12 +29,13 @@ def test_ranks_of_ucs_are_measures_where_they_are_asked_for(file):
     candidates = read(file(UCS, "pairs.ds"), CandidateColumns(measures=("am.MI", "r.MI"), smaller=("r.MI",)))
     orders = [np.argsort(-scores).tolist() for scores in candidates.oriented.values()]
     assert orders == [[1, 0, 2], [1, 0, 2]]
+    assert [*read(file(UCS, "pairs.ds"), CandidateColumns(ignore=("am.MI",))).scores] == ["am.log.likelihood"]
 
 
-@pytest.mark.parametrize("cell", ["-inf", "1,5"])
-def test_scores_with_a_cell_that_is_no_number_are_not_called_texts(file, cell):
-    path = file(f"gold,word,MI,LL\n1,a,1,1\n0,b,2,2\n0,c,'{cell}',3\n".replace("'", '"'), "t.csv")
-    with pytest.raises(InputError, match=f"line 4, column 'MI': found '{cell}'"):
+@pytest.mark.parametrize("cell", ["-inf", "1,5", "x"])
+def test_the_first_cell_of_a_measure_that_is_no_number_is_shown(file, cell):
+    path = file(f"gold,word,MI,LL\n1,a,1,1\n0,b,'{cell}',2\n0,c,'{cell}',3\n".replace("'", '"'), "t.csv")
+    with pytest.raises(InputError, match=f"(?s)line 3, column 'MI': found '{cell}'.*no measures.*ignore"):
         read(path)
 
 

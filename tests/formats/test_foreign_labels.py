@@ -50,10 +50,11 @@ def test_no_map_of_labels_of_other_kinds_is_proposed(tmp_path):
         read(tmp_path / "t.csv")
 
 
-def test_some_labels_that_gold_lacks_are_a_warning(tmp_path):
-    (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x,x,y\n2,y,z,y\n")
-    [warning] = read(tmp_path / "t.csv").notices
-    assert "a 1 of 2 (such as 'z')" in warning
+@pytest.mark.parametrize(("more", "where"), [("", ""), ("1,x,x,x\n2,y,q,y\n", " in one run")])
+def test_labels_that_gold_lacks_are_one_warning_for_each_system(tmp_path, more, where):
+    (tmp_path / "t.csv").write_text("id,gold,a,b\n1,x,x,y\n2,y,z,y\n" + more)
+    notes = "".join(read(tmp_path / "t.csv").notices)
+    assert (f"a 1 of 2{where} (such as 'z')" in notes, notes.count("gold never")) == (True, 1)
 
 
 def test_a_map_that_names_nothing_is_an_error(tmp_path):

@@ -162,10 +162,12 @@ def test_lists_of_few_strings_are_labels(tmp_path):
     assert (result.metric, result.score_a, result.score_b) == ("accuracy", 0.5, 1.0)
 
 
-def test_lists_of_different_lengths_are_refused(tmp_path):
-    for other in ({"references": ["pos"]}, {"loss": 0.5}):
+def test_lists_of_different_lengths_are_refused_unless_they_are_ignored(tmp_path):
+    for other in ({"losses": [0.25]}, {"loss": 0.5}):
         with pytest.raises(InputError, match="lists of different lengths"):
             compare_lists(tmp_path, {**LABELS, **other}, LABELS)
+        paths = tmp_path / "a.json", tmp_path / "b.json"
+        assert read(*paths, options=Options(ignore=tuple(other))).n_items == 4
 
 
 @pytest.mark.parametrize("quote", ["", '"'])

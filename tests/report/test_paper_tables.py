@@ -56,7 +56,7 @@ def test_systems_on_other_items_are_not_ranked(baseline):
     [[header, *rows]] = parse_tables(results.to_markdown())
     assert [text for text, _ in header][:2] == ["A", "B"]
     assert len(rows) == len(results)
-    with pytest.raises(InputError, match="same items"):
+    with pytest.raises(InputError, match="pairs are compared two-sided, or all with one baseline, on the same items"):
         results.to_markdown(layout="systems")
 
 

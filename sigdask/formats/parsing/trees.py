@@ -410,11 +410,9 @@ def match_trees(gold_path: Path, gold: Sequence[Tree], path: Path, system: Seque
         return [system[row] for row in filled]
     if len(system) > rows[-1] and {*filled} <= {*rows}:
         return [system[row] for row in rows]
-    raise InputError(
-        f"{format_count(len(filled), 'tree')}, but {gold_path} has {len(rows):,}",
-        file=path,
-        remedy="give a tree for each gold tree in its order, and an empty line where there is no parse",
-    )
+    problem = f"{format_count(len(filled), 'tree')}, but {gold_path} has {len(rows):,}"
+    remedy = "give a tree for each gold tree in its order, and an empty line where there is no parse"
+    raise InputError(problem, file=path, remedy=remedy)
 
 
 FIELDS = ("correct[brackets]", "system[brackets]", "gold[brackets]", "correct[tags]", "gold[tags]")

@@ -6,6 +6,8 @@ Checks of typed elements (spans, relations, brackets, words): none may be silent
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.roles import name_role
 from sigdask.interface import spell, spell_map
+from sigdask.io import set_variable
 from sigdask.options import Missing
 from sigdask.text import describe_items, format_count, format_list
 
@@ -29,6 +32,15 @@ FILE_ORDER = slice(None)
 
 INPUT_ROLES = frozenset({"item", "unit", "subset", "text"})
 """Roles of columns that are the same for all systems."""
+
+_told: ContextVar[set[tuple[str, ...]] | None] = ContextVar(
+    "systems of runs whose foreign types are known", default=None
+)
+
+
+def tell_types_once() -> AbstractContextManager[None]:
+    """Note types that gold never has for one run of each system inside the `with` block."""
+    return set_variable(_told, set())
 
 
 def align(
@@ -244,7 +256,7 @@ def check_types(
         Gold or a system has no element, or no element of a system has a type of gold.
     """
     check_not_empty(gold_path, len(gold), {name: len(used) for name, used in systems.items()}, noun)
-    known, parts, is_clear = {*gold}, [], False
+    known, parts, is_clear, told = {*gold}, [], False, _told.get()
     for name, used in systems.items():
         foreign = [type_ for type_ in used if type_ not in known]
         if len(foreign) == len(used):
@@ -254,9 +266,12 @@ def check_types(
                 f"{format_list(sorted({*used}), 8)}, gold has {format_list(sorted(known), 8)}",
                 remedy=f"{remedy or way}, or leave the system out",
             )
-        if foreign:
-            parts.append(f"{name} {len(foreign):,} of {len(used):,} (such as {min(foreign)!r})")
+        if foreign and (told is None or (name, noun, types) not in told):
+            where = "" if told is None else " in one run"
+            parts.append(f"{name} {len(foreign):,} of {len(used):,}{where} (such as {min(foreign)!r})")
             is_clear |= 2 * len(foreign) >= len(used)
+            if told is not None:
+                told.add((name, noun, types))
     note = f"{types} that gold never has are never correct: {format_list(parts)}"
     return [ScopeNote(note) if is_clear else note] if parts else []
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.files import format_cell
-from sigdask.interface import spell
 from sigdask.io import spell_option
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ def convert_numbers(array: pa.ChunkedArray, decimal: str | None = None) -> NDArr
         raise _build_text_error(0, format_cell(values[0].as_py()))
     if (is_infinite := np.isinf(numbers)).any():
         k = int(np.argmax(is_infinite))
-        raise NotANumberError(k, float(numbers[k]), "If the score is missing, leave the cell empty")
+        raise NotANumberError(k, float(numbers[k]), "Correct it, or remove the item from every file")
     return numbers
 
 
@@ -202,8 +201,7 @@ def _parse_number(index: int, cell: str | None, written: str | None) -> float:
 
 
 def _build_text_error(index: int, cell: str) -> NotANumberError:
-    remedy = "Correct it, or leave the cell empty if it is missing. If these are outputs of a system, give "
-    remedy += spell("gold", "FILE")
+    remedy = "Correct it, or remove the item from every file"
     if NUMBER.fullmatch(cell):
         remedy = f"If points are decimal separators, say {spell_option('decimal=.')}; if they group digits, remove them"
     elif NUMBER.fullmatch(cell.replace(",", ".", 1)):

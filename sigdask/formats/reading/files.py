@@ -178,11 +178,8 @@ def _check_kind(path: Path) -> None:
     except ValueError as error:  # a zero byte in its name
         raise InputError(f"{str(path)!r}: no such file ({error})") from None
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-        raise InputError(
-            "is a pipe, socket or device, expected a file",
-            file=path,
-            remedy="save its content to a file, and give that",
-        )
+        problem = "is a pipe, socket or device, expected a file"
+        raise InputError(problem, file=path, remedy="save its content to a file, and give that")
     if stored := BLOCK * getattr(status, "st_blocks", 0):  # a sparse file is like a packed one
         check_unpacked_size(path, status.st_size, stored)
 

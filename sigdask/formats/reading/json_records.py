@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -252,61 +252,60 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
 Columns = Mapping[str, list[Any]]
 
 
-def read_columns(path: Path) -> tuple[Columns, Sequence[int]]:
+def read_columns(path: Path, ignore: Collection[str]) -> tuple[Columns, Sequence[int]]:
     """Return the columns of the records of a JSON file, and the line or number of each record.
 
     The keys of the first record are the columns. A key that a later record lacks gives an empty cell. An object of id
-    to record, or to a single value, also has the column "id". An object of equally long lists holds the columns.
+    to record, or to a single value, also has the column "id". An object of equally long lists holds the columns. Those
+    that are ignored may have any content.
 
     Raises
     ------
     InputError
-        A record is not an object, or has a key that the first record lacks.
+        A record is not an object, or has a key that the first record lacks and that is not ignored.
     """
     records = read_records(path, lambda _: False)
     first = next(records)
     if first.key is None:
-        return _join_records(path, chain([first], records))
+        return _join_records(path, chain([first], records), ignore)
     document = {str(record.key): record.value for record in (first, *records)}
-    if any(isinstance(value, list) for value in document.values()):
-        return _get_lists(path, document)
+    if any(isinstance(value, list) for key, value in document.items() if key not in ignore):
+        return _get_lists(path, document, ignore)
     _check_rows(path, document)
     rows = [{"id": key, **(row if isinstance(row, dict) else {"value": row})} for key, row in document.items()]
-    return _join_records(path, (JsonRecord(f"key {row['id']!r}", None, row, k) for k, row in enumerate(rows, start=1)))
+    numbered = (JsonRecord(f"key {row['id']!r}", None, row, k) for k, row in enumerate(rows, start=1))
+    return _join_records(path, numbered, ignore)
 
 
-def _join_records(path: Path, records: Iterator[JsonRecord]) -> tuple[Columns, Sequence[int]]:
+def _join_records(path: Path, records: Iterator[JsonRecord], ignore: Collection[str]) -> tuple[Columns, Sequence[int]]:
     columns: dict[str, list[Any]] = {}
-    numbers = []
+    numbers: list[int] = []
     for record in records:
         row = get_object(path, record)
         columns = columns or {key: [] for key in row}
+        columns |= {key: [None] * len(numbers) for key in ignore if key in row and key not in columns}
         for key in (key for key in row if key not in columns):
-            raise InputError(
-                f"key {key!r} is not in the first record, which has {', '.join(columns)}",
-                file=path,
-                place=record.place,
-                remedy="give every record the same keys",
-            )
+            problem = f"key {key!r} is not in the first record, which has {', '.join(columns)}"
+            remedy = f"give every record the same keys, or leave it out with {spell('ignore', key)}"
+            raise InputError(problem, file=path, place=record.place, remedy=remedy)
         for key, cells in columns.items():
             cells.append(row.get(key))
         numbers.append(record.number)
     return columns, numbers
 
 
-def _get_lists(path: Path, document: Mapping[str, Any]) -> tuple[Columns, Sequence[int]]:
-    """Return the columns of an object of equally long lists."""
-    sizes = {name: f"{len(cells):,}" if isinstance(cells, list) else "no list" for name, cells in document.items()}
+def _get_lists(path: Path, document: Mapping[str, Any], ignore: Collection[str]) -> tuple[Columns, Sequence[int]]:
+    """Return the columns of an object of equally long lists; those that are ignored are empty."""
+    lists = {name: cells for name, cells in document.items() if name not in ignore}
+    sizes = {name: f"{len(cells):,}" if isinstance(cells, list) else "no list" for name, cells in lists.items()}
     if len({*sizes.values()}) > 1:
         numbers = format_list([f"{n} in {name!r}" for name, n in sizes.items()], SHOWN_KINDS)
-        raise InputError(
-            file=path,
-            found=f"lists of different lengths ({numbers})",
-            expected="one value per item",
-            remedy="remove what is none",
-        )
-    files.check_filled(path, next(iter(document.values())))
-    return document, range(1, 1 + len(next(iter(document.values()))))
+        found = f"lists of different lengths ({numbers})"
+        remedy = f"remove what is none, or leave it out with {spell('ignore', 'KEY')}"
+        raise InputError(file=path, found=found, expected="one value per item", remedy=remedy)
+    first = next(iter(lists.values()))
+    files.check_filled(path, first)
+    return {name: lists.get(name, [None] * len(first)) for name in document}, range(1, 1 + len(first))
 
 
 def _check_rows(path: Path, document: Mapping[str, Any]) -> None:
@@ -315,12 +314,9 @@ def _check_rows(path: Path, document: Mapping[str, Any]) -> None:
     values = [value for row in document.values() for value in (row.values() if isinstance(row, dict) else [""])]
     are_numbers = all(isinstance(value, int | float | None) for value in values)
     if any(map(name_role, document)) or (are_numbers and not any(map(name_role, inner))):
-        raise InputError(
-            file=path,
-            found=f"an object with {format_list([*document], SHOWN_KINDS)}",
-            expected="an object for each item",
-            remedy='write one on each line, such as {"id": "item 1", "score": 0.5}',
-        )
+        found = f"an object with {format_list([*document], SHOWN_KINDS)}"
+        remedy = 'write one on each line, such as {"id": "item 1", "score": 0.5}'
+        raise InputError(file=path, found=found, expected="an object for each item", remedy=remedy)
 
 
 def is_json_lines(path: Path) -> bool:

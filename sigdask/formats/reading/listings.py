@@ -307,19 +307,14 @@ def _check_known(gold: FileListing, listing: FileListing) -> None:
     """Raise an error for items that gold lacks, and for records that count in gold alone."""
     extra = [item for item in listing.items if item not in gold.items]
     if extra and (gold.complete or len(extra) == len(listing.items)):
-        raise InputError(
-            f"{describe_items(extra)} not in {gold.path}",
-            file=listing.path,
-            place=listing.places[extra[0]],
-            remedy=f"give both files the same ids, or name their key: {spell('columns', 'item=KEY')}",
-        )
+        problem = f"{describe_items(extra)} not in {gold.path}"
+        remedy = f"give both files the same ids, or name their key: {spell('columns', 'item=KEY')}"
+        raise InputError(problem, file=listing.path, place=listing.places[extra[0]], remedy=remedy)
     counted = [value for item, value in listing.items.items() if not isinstance(gold.items.get(item), LeftOut)]
     if reasons := _describe_reasons(counted):
-        raise InputError(
-            f"records do not count ({reasons}), but {gold.path} has these items",
-            file=listing.path,
-            remedy="give this system's output for every gold item, or remove these items from the gold file",
-        )
+        problem = f"records do not count ({reasons}), but {gold.path} has these items"
+        remedy = "give this system's output for every gold item, or remove these items from the gold file"
+        raise InputError(problem, file=listing.path, remedy=remedy)
 
 
 def _describe_left_out(gold: FileListing, left_out: Collection[str]) -> list[ScopeNote]:
@@ -349,12 +344,9 @@ def _match_positions(gold: FileListing, listing: FileListing) -> FileListing:
     for item, gold_item in zip(listing.items, gold.items, strict=True):
         text, gold_text = listing.texts.get(item), gold.texts.get(gold_item)
         if None not in {text, gold_text} and text != gold_text:
-            raise InputError(
-                f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}",
-                file=listing.path,
-                place=listing.places[item],
-                remedy="bring the files into the same order, or give every record an id",
-            )
+            problem = f"the text {text!r} is not {gold_text!r}, that of {gold.path}, {gold.places[gold_item]}"
+            remedy = "bring the files into the same order, or give every record an id"
+            raise InputError(problem, file=listing.path, place=listing.places[item], remedy=remedy)
     return listing.rename([*gold.items])
 
 

@@ -18,6 +18,7 @@ from sigdask.counts import Counts, Runs
 from sigdask.counts.fields import Integers
 from sigdask.counts.texts import ScopeNote, Texts
 from sigdask.errors import InputError
+from sigdask.formats.reading.alignment import tell_types_once
 from sigdask.formats.reading.options import Options, Source, distinguish_names
 from sigdask.formats.reading.tables import TABLE_FORMATS, FileTable, provide_tables, read_table
 from sigdask.formats.roles import ROLES, FileKind, Roles, build_roles_error, resolve_roles
@@ -95,9 +96,10 @@ def _read_each(read: ReadFiles, runs: Iterable[Run], options: Options, groups: S
     """Read each run or sample by itself. Groups that name the runs are none of the items."""
     options = replace(options, groups=tuple(name for name in options.groups if name not in groups))
     replicates = []
-    for files, tables in runs:
-        with provide_tables(tables):
-            replicates.append(read(files, options))
+    with tell_types_once():
+        for files, tables in runs:
+            with provide_tables(tables):
+                replicates.append(read(files, options))
     return Counts.of_replicates(replicates)
 
 
@@ -314,6 +316,8 @@ def _list_varying(table: FileTable, roles: Roles, item: str, first_rows: Integer
             ways.insert(0, f"{spell('columns', f'item={item}')} (if rows of one {item!r} are samples of it)")
         if refused[0] not in roles.list_all("gold"):
             ways.insert(0, f"{spell('columns', f'item={refused[0]}+{item}')} (if both name the items)")
+        elif not (roles.unknown or "prediction" in roles):
+            ways = [f"one file for each {roles.get('run') or 'annotator'}, with one row for each item"]
         raise build_roles_error(table, f"rows of one {item!r} differ in {refused[0]!r}", ways)
     return varying
 

@@ -426,6 +426,10 @@ def fits_mbt(sources: Sequence[Source], _gold: Path | None) -> bool:
 RUN_LINE = re.compile(r"\S+\s+(Q0|0)\s+\S+\s+-?\d+\s+[-+]?[\d.]+([eE][-+]?\d+)?\s+\S.*")
 """Pattern of a line of a TREC run."""
 
+JUDGEMENT = re.compile(r"\S+\s+(Q0|0)\s+\S+\s+-?\d+\s*")
+BEIR_NAMES = ("query-id", "corpus-id", "score")
+"""Pattern of a line of relevance judgements of TREC, and the columns of BEIR's."""
+
 MEASURE = re.compile(
     r"Z?(runid|topic_id|num_\w+|(gm_|inf|set_|relative_)*(map|ap|p|f|recall|bpref)|set[prf]|r|rr|mrr|recip_rank"
     r"|r-?prec|iprec|n?dcg|rndcg|success|err|rbp|judged|utility|11pt_avg|relstring)([@_(].*)?",
@@ -434,10 +438,10 @@ MEASURE = re.compile(
 """Pattern of the measures of trec_eval, ir_measures and TAR, by which their column is recognized."""
 
 
-def is_run(path: Path) -> bool:
-    """Return whether the first lines are those of a run with six columns."""
+def is_run(path: Path, pattern: re.Pattern[str] = RUN_LINE) -> bool:
+    """Return whether the first lines are those of a run with six columns, or have another pattern."""
     lines = [line for line in read_head(path).filled_lines if not line.startswith("#")][:5]
-    return bool(lines) and all(map(RUN_LINE.fullmatch, lines))
+    return bool(lines) and all(map(pattern.fullmatch, lines))
 
 
 def is_printed(path: Path) -> bool:
@@ -460,9 +464,11 @@ def split_scores(lines: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, list
 
 
 def fits_trec(sources: Sequence[Source], gold: Path | None) -> bool:
-    """Return whether the first file is a run, or without gold holds printed scores."""
+    """Return whether the first file is a run, gold holds judgements, or without gold it holds printed scores."""
     path = sources[0].path
-    return is_run(path) or (gold is None and is_printed(path))
+    if gold is None:
+        return is_run(path) or is_printed(path)
+    return is_run(path) or is_run(gold, JUDGEMENT) or read_keys(gold) == BEIR_NAMES
 
 
 RATING_COLUMNS = {

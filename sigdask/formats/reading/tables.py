@@ -294,12 +294,13 @@ class FileTable:
             raise InputError(f"{self._format_place(name, int(np.argmax(is_missing)))}: {problem}")
         return numbers
 
-    def is_numeric(self, name: str) -> bool:
-        """Return whether every cell of a column is a number or missing."""
+    def describe_fault(self, name: str) -> str:
+        """Return what is wrong with the first cell of a column that is neither a number nor missing, "" if none is."""
         try:
-            return self.get_numbers(name) is not None
-        except InputError:
-            return False
+            self.get_numbers(name)
+        except InputError as error:
+            return str(error)
+        return ""
 
     def find_id_column(self, options: Options) -> str | None:
         """Return the column of the items: the one that the user names, or the one whose name has this role."""
@@ -401,7 +402,7 @@ def _read_table_file(path: Path, ignore: Collection[str]) -> FileTable:
     if head.is_arrow:
         return FileTable.from_arrow(path, files.read_arrow_table(path), ignore)
     if head.is_json:
-        return _read_json(path)
+        return _read_json(path, ignore)
     decimal = get_option("decimal")  # a decimal comma cannot separate columns
     text = DelimitedText.from_file(path, decimal)
     if text.is_list:
@@ -443,8 +444,8 @@ def _read_list(path: Path, text: DelimitedText) -> FileTable:
     return FileTable(path, columns, lines)
 
 
-def _read_json(path: Path) -> FileTable:
-    columns, lines = json_records.read_columns(path)
+def _read_json(path: Path, ignore: Collection[str]) -> FileTable:
+    columns, lines = json_records.read_columns(path, ignore)
     names = _check_header(path, [name.strip() for name in columns])
     nested, arrays = {}, {}
     for name, cells in zip(names, columns.values(), strict=True):

@@ -96,8 +96,10 @@ def read_predictions(sources: Sequence[Source], gold: Path | None, options: Opti
     if gold is not None:
         gold_table = prepare(_read_file(gold, options))
         options = _add_groups([gold_table, *tables], options)
-        column = find_gold_column(gold_table, options, "gold")
-        return join_tables(sources, tables, (gold_table, column), options)
+        reference = gold_table, find_gold_column(gold_table, options, "gold")
+        if len(tables) == 1 and (system := _find_row_systems(tables[0], options)):
+            return _join_rows(sources[0], tables[0], system, options, reference)
+        return join_tables(sources, tables, reference, options)
     options = _add_groups(tables, options)
     if len(tables) > 1:
         return join_tables(sources, tables, None, options)
@@ -107,8 +109,10 @@ def read_predictions(sources: Sequence[Source], gold: Path | None, options: Opti
     if (system := roles.get("system")) is not None and "systems" not in options.own:
         if not (roles.unknown or "prediction" in roles):
             problem = f"column {system!r} names systems, and no column holds predictions"
-            raise build_roles_error(table, problem, [spell("columns", f"prediction={system}")])
-        return _join_rows(sources[0], table, system, options)
+            is_long = _find_row_systems(table, options) is not None
+            way = spell("gold", "FILE") if is_long else spell("columns", f"prediction={system}")
+            raise build_roles_error(table, problem, [way])
+        return _join_rows(sources[0], table, system, options, None)
     systems = _list_systems(table, roles, options)
     named = sources[0].name if len(systems) == 1 else None  # a name is one system
     by_system = {named or name: (table, name, FILE_ORDER) for name in systems}
@@ -209,14 +213,23 @@ def join_tables(
     return Predictions(base, gold_column, systems, ids, notes, options.groups)
 
 
-def _join_rows(source: Source, table: FileTable, system: str, options: Options) -> Predictions:
-    """Return the predictions of rows of item, system, gold value and prediction."""
+def _find_row_systems(table: FileTable, options: Options) -> str | None:
+    """Return the column of systems if a table has a row for each item and system: if items occur in several rows."""
+    roles = resolve_roles(table, options, "system")
+    item, system = options.id_column or roles.get("item"), roles.get("system")
+    return None if item is None or Texts.from_values(table.get_column(item)).are_unique else system
+
+
+def _join_rows(
+    source: Source, table: FileTable, system: str, options: Options, gold: tuple[FileTable, str] | None
+) -> Predictions:
+    """Return the predictions of rows of item, system, prediction, and gold value if gold has no table of its own."""
     by_system = table.get_names(system, "the name of a system").encode()
     names = [*dict.fromkeys(map(str, by_system))]
     tables = [table.select_rows(by_system.equals(name)) for name in names]
     inner = replace(options, ignore=(*options.ignore, system)).with_columns(system=None)
     tables = [replace(part, columns={k: v for k, v in part.arrays.items() if k != system}) for part in tables]
-    return join_tables([replace(source, name=name) for name in names], tables, None, inner)
+    return join_tables([replace(source, name=name) for name in names], tables, gold, inner)
 
 
 def _check_same_gold(tables: Sequence[FileTable], columns: Sequence[str], orders: Sequence[RowOrder]) -> None:
@@ -307,11 +320,8 @@ def build_label_counts(predictions: Predictions, options: Options) -> Counts:
     are_sets = mark is not None or _holds_lists(gold)
     for name, column in systems.items():
         if not are_sets and _holds_lists(column):
-            raise InputError(
-                f"{name!r} is a list of labels for each item, but {predictions.gold!r} is one label",
-                file=predictions.table.path,
-                remedy=f"leave it out: {spell('ignore', name)}",
-            )
+            problem = f"{name!r} is a list of labels for each item, but {predictions.gold!r} is one label"
+            raise InputError(problem, file=predictions.table.path, remedy=f"leave it out: {spell('ignore', name)}")
     if mark is None:
         _check_filled(predictions, systems, gold, "an item without any has []" if are_sets else "every item needs one")
     written = [_convert_to_sets(column, mark, {}) for column in columns] if are_sets else columns

@@ -110,7 +110,7 @@ def _build_shape_error(table: FileTable, roles: Roles, others: Sequence[str]) ->
     elif scores:
         problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
     joint = "+".join((*unknown, *scores))
-    if scores and "+" in joint and all(map(table.is_numeric, unknown)):
+    if scores and "+" in joint and not any(map(table.describe_fault, unknown)):
         ways.append(f"{spell('format', f'wide:systems={joint}')} (if all are systems)")
     if scores and "system" not in roles and len(unknown) < 2:
         names = unknown or roles.list_all("unit", "subset", "run")
@@ -141,7 +141,7 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
         return (unknown[0],)
     if scores and (named or asked or not unknown):
         return scores
-    numeric = [column for column in unknown if table.is_numeric(column)]
+    numeric = [column for column in unknown if not table.describe_fault(column)]
     plain = numeric or [column for column in unknown if not (scores or column in table.nested)]
     if not (scores or plain):
         raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
@@ -388,10 +388,7 @@ def _parse_truths(table: FileTable, name: str) -> list[bool]:
     cells = [cell.lower() for cell in table.get_column(name)]
     for line, cell in zip(table.lines, cells, strict=True):
         if cell not in TRUTHS:
-            raise InputError(
-                f"column {name!r}: found {cell!r}, expected 1 or 0 (true/false, yes/no, x)",
-                file=table.path,
-                line=line,
-                remedy=f"if the column is none of responses, leave it out with {spell('ignore', name)}",
-            )
+            problem = f"column {name!r}: found {cell!r}, expected 1 or 0 (true/false, yes/no, x)"
+            remedy = f"if the column is none of responses, leave it out with {spell('ignore', name)}"
+            raise InputError(problem, file=table.path, line=line, remedy=remedy)
     return [TRUTHS[cell] for cell in cells]

@@ -347,11 +347,9 @@ def _check_tabs(
         rest = "" if {*unclear} <= {*references} else ",column=1"
         ways[f"{format_}:references=tab{rest}"] = f"each column is a reference, as files of {spell('references')} are"
     example = next(filter(str.strip, files[unclear[0]]))
-    raise InputError(
-        f"its lines have tabs, which may separate several texts, such as {example[:80]!r}",
-        file=unclear[0],
-        remedy="choose " + ", or ".join(f"{spell('format', way)} ({meaning})" for way, meaning in ways.items()),
-    )
+    problem = f"its lines have tabs, which may separate several texts, such as {example[:80]!r}"
+    remedy = "choose " + ", or ".join(f"{spell('format', way)} ({meaning})" for way, meaning in ways.items())
+    raise InputError(problem, file=unclear[0], remedy=remedy)
 
 
 def _take_column(path: Path, lines: Sequence[str], column: str | None) -> Texts:
