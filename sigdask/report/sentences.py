@@ -193,7 +193,8 @@ def _count_decimals(difference: float, width: float) -> int:
 
 def get_ends(r: Result) -> tuple[float, float] | None:
     """Return the ends of the interval to show with the p that decides: the simultaneous one, else the own one."""
-    return r.interval_simultaneous or (None if r.interval is None else (r.interval.low, r.interval.high))
+    own: tuple[float, float] | None = None if r.interval is None else (r.interval.low, r.interval.high)
+    return r.interval_simultaneous or own
 
 
 def format_lead(r: Result) -> str:
@@ -632,9 +633,10 @@ def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
     first, n = int(rows[np.argmax(np.nan_to_num(ahead, nan=-np.inf))]), len(rows)
     is_upward = (table.alternative[rows[0]] == "greater") == bool(table.higher_is_better[rows[0]])
     side = "different" if c.is_two_sided else "better" if is_upward else "worse"
+    waits = table.is_uncounted[rows]
     kinds = {
         "significantly worse": (outcome == 1) & (ahead < 0), f"not significantly {side}": outcome == 0,
-        "undecided": outcome == -1, "contested": outcome == CONTESTED,
+        "undecided": (outcome == -1) & ~waits, "contested": outcome == CONTESTED, "not compared yet": waits,
     }  # fmt: skip
     counts = {name: int(np.count_nonzero(kind)) for name, kind in kinds.items()}
     n_better = int(np.count_nonzero((outcome == 1) & (ahead > 0)))
@@ -644,8 +646,7 @@ def _describe_baseline(groups: _Groups, g: int, rows: NDArray[np.int64]) -> str:
         place = "behind" if c.ahead[first] < 0 else "ahead"
         lead = f": the best, {c.names[int(c.a[first])]}, is {place} by {groups.describe_lead(first)}"
     count = f"{n_better:,} of {n:,} systems {_be(n_better)} significantly better than {c.names[int(c.b[first])]}"
-    answer = f"{count} {groups.label(g)}{lead}"
-    return "; ".join(filter(None, [answer, join_phrases(parts)]))
+    return "; ".join(filter(None, [f"{count} {groups.label(g)}{lead}", join_phrases(parts)]))
 
 
 def _describe_ranking(groups: _Groups, g: int) -> str:
@@ -660,11 +661,12 @@ def _describe_ranking(groups: _Groups, g: int) -> str:
     if c.ahead[row] == 0:
         equal = join_phrases([best, *(c.get_opponent(k, top) for k in rows[lead == 0].tolist())])
         return f"{equal} share the best score {where}"
-    contested, better = c.outcome[rows] == CONTESTED, c.outcome[rows] == 1
+    contested, better, waits = c.outcome[rows] == CONTESTED, c.outcome[rows] == 1, groups.table.is_uncounted[rows]
     doubts = [
         words.format(f"{len(near):,} of {n_rest:,} others" if len(near) > MAX_NAMED else join_phrases(near))
         for words, mask in (
-            ("is not significantly different from {}", ~(better | contested)),
+            ("is not significantly different from {}", ~(better | contested | waits)),
+            ("is not compared yet with {}", waits),
             ("its lead over {} is contested", contested),
         )
         if (near := [c.get_opponent(k, top) for k in rows[mask].tolist()])

@@ -84,10 +84,9 @@ def iter_interval_notes(table: Table) -> RowNotes:
     shortfalls = [*iter_shortfalls(table)]
     for row in np.flatnonzero(np.logical_or.reduce([rows for *_, rows in shortfalls])).tolist():
         names, words = zip(*(words for *words, rows in shortfalls if rows[row]), strict=True)
-        reasons = " and ".join(words)
         text = (
-            f"{reasons}: in simulations, intervals of such data contained the true difference less often than "
-            f"{100 * table['interval.confidence'][row]:.4g} % of the time (docs/error-rates.md); the interval is "
+            f"{' and '.join(words)}: in simulations, intervals of such data contained the true difference less often "
+            f"than {100 * table['interval.confidence'][row]:.4g} % of the time (docs/error-rates.md); the interval is "
             "probably too short"
         )
         skewness = float(table["interval.skewness"][row])
@@ -177,18 +176,15 @@ def _note_undefined(table: Table) -> RowNotes:
 def _note_undecided(table: Table) -> RowNotes:
     """Yield a note for each row whose Monte Carlo interval of the unadjusted p contains alpha."""
     rows = np.flatnonzero(table.is_open & (table.n_trials > 0))
-    limits = table["p_interval.0"], table["p_interval.1"]
-    columns = (*limits, table.n_extreme, table.n_trials, ~np.isnan(table.p_adjusted))
-    for row, low, high, extreme, trials, is_adjusted in zip(
-        rows.tolist(), *(column[rows].tolist() for column in columns), strict=True
-    ):
+    names = "p_interval.0", "p_interval.1", "n_extreme", "n_trials", "p_adjusted"
+    values = (table[name][rows].tolist() for name in names)
+    for row, low, high, extreme, trials, adjusted in zip(rows.tolist(), *values, strict=True):
         needed = estimate_trials_to_decide(extreme / trials, table.alpha)
         remedy = f"about {format_count(needed, 'trial')} would" if needed else "no number of trials is likely to"
         limits_text = format_limits(low, high, table.alpha)
         text = f"undecided at {table.alpha:g}: the 99 % interval of p is {limits_text}; {remedy} decide"
-        numbers = {"alpha": table.alpha, "low": low, "high": high, "needed": needed}
-        kind, start = ("unadjusted-undecided", "unadjusted p ") if is_adjusted else ("undecided", "")
-        yield row, Note(kind, f"{start}{text}", numbers)
+        kind, start = ("undecided", "") if np.isnan(adjusted) else ("unadjusted-undecided", "unadjusted p ")
+        yield row, Note(kind, start + text, {"alpha": table.alpha, "low": low, "high": high, "needed": needed})
 
 
 def _note_deciding_units(table: Table) -> RowNotes:

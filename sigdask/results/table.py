@@ -169,11 +169,17 @@ class Table:
         low, high = self["p_interval.0"], self["p_interval.1"]
         return np.asarray((low <= self.alpha) & (self.alpha < high) & ~self.is_exact)
 
+    @property
+    def is_uncounted(self) -> Bools:
+        """Whether nothing is known of each row's p, because no trial is counted yet."""
+        return np.asarray((self.n_trials == 0) & np.isnan(self["exact.p_hi"]) & ~(self.p_adjusted < 1))
+
     @cached_property
     def decision(self) -> NDArray[np.int8]:
         """Significance of each row at alpha, as in `Result.decision`: 1, 0, or -1 if undecided."""
         single = np.where(self.is_open, -1, self.p_value <= self.alpha)
-        return np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
+        rejects = self.p_adjusted <= self.alpha
+        return np.where(np.isnan(self.p_adjusted) | self.is_uncounted, single, rejects).astype(np.int8)
 
     @property
     def is_contested(self) -> Bools:

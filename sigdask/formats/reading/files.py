@@ -95,7 +95,7 @@ MAX_FILES = 100_000
 
 NOT_DATA = re.compile(
     r"(?i)^(readme|licen[cs]es?|copying|notice|authors|citation|changelog|(sha256|md5)sums?|makefile)([._-].*)?$"
-    r"|\.(md|rst|toml|py|ipynb|sh|html?|pdf|png|svg|tex|bib|cff|sqlite|sqlite-journal|db|ya?ml)$"
+    r"|\.(md|rst|toml|py|ipynb|sh|html?|pdf|png|svg|tex|bib|cff|ya?ml|(sqlite|db)(-journal|-lock|\.damaged-.*)?)$"
 )
 """Pattern of documentation, code and figures in a folder of outputs."""
 

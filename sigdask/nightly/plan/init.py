@@ -111,8 +111,9 @@ def survey_files(
             "formats`), or only the files of the systems; options that init lacks are keys of a plan that you write",
         ) from None
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
-    entries = [path for target in targets if target.is_dir() for path in _list_entries(target)]
-    unused = [path for path in entries if path.is_file() and used.isdisjoint((path.resolve(), *path.resolve().parents))]
+    above = {folder for path in used for folder in path.parents}
+    entries = [path.resolve() for target in targets if target.is_dir() for path in _list_entries(target)]
+    unused = [path for path in entries if path not in above and used.isdisjoint((path, *path.parents))]
     return test_sets, [_format_path(path, home) for path in unused]
 
 
@@ -128,8 +129,8 @@ def _iter_layouts(folder: Path) -> Iterator[TestSetFiles]:
     ==========================================  =======================================================
     the folder has                              test sets
     ==========================================  =======================================================
-    a folder of systems, or a single folder     one; gold standard and documents lie beside that folder
-    and a gold standard
+    a folder of systems, or a single folder     one; gold standard and documents, or a folder of either, lie beside
+    and a gold standard                         that folder; files of documents are found by the names of systems' files
     folders that have either, each              one for each of these folders
     anything else                               one; what has no other role is a system
     ==========================================  =======================================================
@@ -169,6 +170,8 @@ def _choose_name(folder: Path) -> str:
 
 def _read_test_sets(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
     """Return the test set of some files, or one for each file if each is a table of several systems."""
+    documents = (file for path in files.documents for file in (_list_entries(path) if path.is_dir() else [path]))
+    files = replace(files, documents=tuple(documents))
     if not files.gold:
         tables = [_read_table(replace(files, name=get_stem(path), systems=(path,)), home) for path in files.systems]
         if all(tables):
@@ -192,12 +195,14 @@ def _read_folders(files: TestSetFiles, home: Path) -> list[DiscoveredTestSet]:
         whole = None
     if whole is not None and FILE not in whole.counts.groups:
         return [whole]
+    is_shared = {get_stem(path) for path in files.documents}.isdisjoint(names.values())
     by_file = (
         replace(
             files,
             name=stem,
             gold=tuple(folder / name for folder in files.gold),
             systems=tuple(path for folder in files.systems if (path := folder / name).exists()),
+            documents=tuple(path for path in files.documents if is_shared or get_stem(path) == stem),
         )
         for name, stem in names.items()
     )

@@ -24,7 +24,6 @@ from sigdask.nightly.report.overview import format_overview, format_shared_warni
 from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store.results import Changes
 from sigdask.nightly.store.status import PlanReport, list_runs
-from sigdask.report.comparisons import format_deciding_p
 from sigdask.report.files import Texts, list_table_texts, write_parts, write_units
 from sigdask.report.page import details, format_now, render_page
 from sigdask.report.page.frame import PagePart, hide_folders
@@ -34,7 +33,7 @@ from sigdask.report.text import format_table
 from sigdask.results.fields import iter_json_lines
 from sigdask.results.record import Result, drop_duplicates
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import format_lower_limit, format_score
+from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_score
 from sigdask.text import format_count, format_duration, format_time, iter_array, iter_json, make_printable, to_plain
 
 
@@ -160,7 +159,8 @@ def _describe_kind(kind: str, r: Result | None) -> str:
 def _format_side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "–"
-    p_text = f", p = {text}".replace("= ≤", "≤") if (text := format_deciding_p(r, alpha)) else ""
+    p, is_bound = (r.p_value, r.is_bound) if r.p_adjusted is None else (r.p_adjusted, r.is_adjusted_bound)
+    p_text = "" if math.isnan(p) else f", {format_p_equals(p, alpha, is_bound=is_bound)}"
     return f"{format_score(r.score_a)} / {format_score(r.score_b)}{p_text}"
 
 

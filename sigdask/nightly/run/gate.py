@@ -101,8 +101,11 @@ def collect_history(plan: Plan, store: Store, table: Table) -> Evidence:
     if not judged_runs:
         return Evidence(n_runs=1)
     last_judged = judged_runs[-1]
-    baselines = {t.name: t.comparison["baseline"] for t in plan.test_sets}
     last_table = store.read(fetch_results, plan.name, last_judged.number)
+    baselines = dict.fromkeys(last_table.test_set.levels.tolist(), plan.comparison["baseline"])
+    last_rules = [rule for rule in last_judged.details["verdict"]["rules"] if rule["rule"].get("baseline") is None]
+    baselines |= {finding["key"][0]: finding["baseline"] for rule in last_rules for finding in rule["findings"]}
+    baselines |= {t.name: t.comparison["baseline"] for t in plan.test_sets}
     dropped: dict[str, list[ComparisonKey]] = {}
     for rule in plan.gate.rules:
         current = {*list_keys(table.take(select_rows(rule, table, baselines)))}

@@ -150,6 +150,24 @@ def test_against_a_baseline_those_are_counted_that_beat_it():
     )
 
 
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([("A", "I"), ("B", "I"), ("C", "I")], "; 1 is not significantly different and 2 are not compared yet."),
+        ([("A", "I"), ("B", "I"), ("B", "A")], "A scores best on f1, but is not compared yet with I and B: ahead"),
+    ],
+)
+def test_what_no_trial_was_counted_of_is_called_so_among_others(pairs, said):
+    nothing = {**OPEN, "n_trials": 0, "n_extreme": 0, "p_value": 1.0, "p_interval": (0.0, 1.0), "p_adjusted": 1.0}
+    first = {"p_adjusted": 0.2} if pairs[-1] == ("C", "I") else nothing
+    scores = {"A": 0.5, "I": 0.4, "B": 0.3, "C": 0.2}
+    rows = [
+        build_result(a=a, b=b, score_a=scores[a], score_b=scores[b], difference=scores[a] - scores[b], **what)
+        for (a, b), what in zip(pairs, (first, nothing, nothing), strict=True)
+    ]
+    assert said in build_headline(*rows)
+
+
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
     path = "checks.second run.verdict"

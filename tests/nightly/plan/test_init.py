@@ -57,6 +57,25 @@ def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_p
     assert "not used: en-de.src.txt" in output
 
 
+def test_documents_in_a_folder_are_those_of_the_test_set_of_their_name(tmp_path):
+    for system in ("teams/A", "teams/B", "gold"):
+        write_texts(tmp_path / system, ["de.txt", "fr.txt", "it.txt"])
+    for name in ("de", "fr"):
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / f"{name}.docs").write_text("".join(f"d{k // 2}\n" for k in range(12)))
+    output, plan = init_plan(tmp_path, "--format", "segments")
+    documents = {test_set["name"]: test_set.get("documents") for test_set in plan["test_set"]}
+    assert documents == {"de": "docs/de.docs", "fr": "docs/fr.docs", "it": None}
+    assert "not used" not in output
+
+
+def test_what_a_run_leaves_beside_a_plan_is_no_system(tmp_path):
+    write_scores(tmp_path, ["a.txt", "b.txt"])
+    for name in ("night.sqlite", "night.sqlite-lock", "night.sqlite-journal", "night.sqlite.damaged-20260101T000000"):
+        (tmp_path / name).touch()
+    assert init_plan(tmp_path)[1]["test_set"][0]["systems"] == "{system}.txt"
+
+
 def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
     for name in ("ap", "p10"):
         (tmp_path / f"{name}.csv").write_text("topic,x,y\n" + "".join(f"t{k},0.{k},0.{9 - k}\n" for k in range(1, 9)))

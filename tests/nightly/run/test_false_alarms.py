@@ -88,6 +88,17 @@ def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     assert "gate: passed\n" in run_night(tmp_path)[1]
 
 
+@pytest.mark.parametrize("pairs", ["", 'pairs = { baseline = "new" }\n'])
+def test_a_test_set_that_left_the_plan_is_missed_once(tmp_path, pairs):
+    rules = 'rules = [{ rule = "not-worse" }]\n'
+    write_scores(tmp_path, 3, 3)
+    run_night(tmp_path, f'{rules}[[test_set]]\nname = "other"\nsystems = "scores.csv"\n{pairs}')
+    _, text = run_night(tmp_path, rules)
+    names = "base and new" if pairs else "new and base"
+    assert f"note: judged in the previous run, but not in this one: {names} by mean on other" in text
+    assert "judged in the previous run" not in run_night(tmp_path)[1]
+
+
 def test_a_margin_of_the_whole_range_shows_nothing():
     # margin = 5 on a scale of 0 to 1, as one who thinks of points writes it
     [wide] = judge_night(90, 0, rules=(NonInferior(5.0, 0.05, baseline="base"),)).rules
