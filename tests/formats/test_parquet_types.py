@@ -25,6 +25,7 @@ IDS = {
     "string": pa.array([f"q{k}é" for k in range(N)]),
     "large_string": pa.array([f" q{k}" for k in range(N)], pa.large_string()),
     "int64": pa.array([2**62 + k for k in range(N)]),
+    "binary": pa.array([b"q%d" % k for k in range(N)]),
     "dictionary": pa.array([f"q{k}" for k in range(N)]).dictionary_encode(),
 }
 
@@ -50,7 +51,8 @@ def test_scores_of_each_type_are_the_numbers_that_were_written(tmp_path, kind, s
 def test_ids_of_each_type_are_texts(tmp_path, kind, name):
     table = pa.table({"item": IDS[name], "a": SCORES["double"], "b": SCORES["double"]})
     counts = read(write_table(tmp_path / "t", table, kind), format="wide")
-    assert list(counts.ids) == [str(value).strip() for value in IDS[name].to_pylist()]
+    texts = [value.decode() if isinstance(value, bytes) else str(value) for value in IDS[name].to_pylist()]
+    assert list(counts.ids) == [text.strip() for text in texts]
 
 
 def test_nulls_and_nans_are_missing_and_infinity_is_an_error(tmp_path):

@@ -125,8 +125,7 @@ class SetAnalysis:
         if spec.method == "exact" and spec.trials is not None:
             notes.append(Note("unused-option", spell_in(EXACT_WITHOUT_TRIALS), {"option": "trials"}))
         notes += [note_unused(option, f"with {spell(*option.idle_with)}") for option in spec.unused if option.idle_with]
-        permuted = (note_permutation(metric, unit) for metric in self.main.metrics)
-        notes += [note for note in permuted if note is not None]
+        notes += filter(None, (note_permutation(metric, unit) for metric in self.main.metrics))
         return [*notes, *iter_dependence_notes(self.dependences, unit)]
 
 
@@ -218,8 +217,7 @@ class Study:
         `failed` is called for metrics of whole outputs that give no score; their results then have none. Without it
         they are errors.
         """
-        _, [results] = judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), failed)
-        return results
+        return judge_studies([self], dict(zip(self.jobs, tallies, strict=True)), failed)[1][0]
 
     @property
     def n_results(self) -> int:
@@ -236,11 +234,12 @@ class Study:
     def _build_results(self, table: Table, families: Families, tallies: Tallies) -> ComparisonResults:
         """Return the results with their notes, from the table of results and the families with counted trials."""
         counts = [analysis.main.counts for analysis in self.analyses]
-        notes = [*_iter_scopes(counts), *(Note("reading", text) for each_set in counts for text in each_set.warnings)]
+        names, scopes = zip(*((c.name, [Note("scope", text) for text in c.scope]) for c in counts), strict=True)
+        notes = [*_name_notes(names, scopes), *(Note("reading", text) for c in counts for text in c.warnings)]
         for adjustment, indices in families:
             is_all = np.array_equal(indices, np.arange(len(table)))
             notes += list_caveats(adjustment, table if is_all else table.take(indices))
-        notes += [note for analysis in self.analyses for note in analysis.notes]
+        notes += _name_notes(names, [analysis.notes for analysis in self.analyses])
         if len(table) > 1 and all(family.method != "none" and len(rows) == 1 for family, rows in families):
             notes.append(note_unused(OPTIONS["adjust"], "if each metric has one comparison"))
         adjusted = [entry.build_note(len(rows)) for entry, rows in _select_adjusted(table, families)]
@@ -346,12 +345,13 @@ def _build_table(
     return table.replace(**columns, **runs, **build_input_digests(joined, get_version()))
 
 
-def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
-    """Yield notes on which part of the files is scored, naming test sets if their scopes differ."""
-    is_same = len({counts.scope for counts in sets}) == 1
-    for counts in sets:
-        for text in counts.scope:
-            yield Note("scope", text if is_same or not counts.name else f"{counts.name}: {text}")
+def _name_notes(names: Sequence[str], notes_by_set: Sequence[Sequence[Note]]) -> Iterator[Note]:
+    """Yield the notes of test sets; those that do not hold for all test sets name theirs."""
+    n_sets = Counter(text for notes in notes_by_set for text in {note.text for note in notes})
+    for name, notes in zip(names, notes_by_set, strict=True):
+        for note in notes:
+            is_shared = n_sets[note.text] == len(names) or not name
+            yield note if is_shared else replace(note, text=f"{name}: {note.text}")
 
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:

@@ -422,11 +422,13 @@ def format_cell(value: Any) -> str:
 
     Examples
     --------
-    >>> format_cell(True), format_cell(None), format_cell(0.1), format_cell("x")
-    ('true', '', '0.1', 'x')
+    >>> format_cell(True), format_cell(None), format_cell(0.1), format_cell("x"), format_cell(b"x")
+    ('true', '', '0.1', 'x', 'x')
     """
     if isinstance(value, str):
         return value
+    if isinstance(value, bytes):  # of Parquet whose writer does not say that bytes are text
+        return value.decode(errors="backslashreplace")
     if value is None:
         return ""
     if isinstance(value, bool):
