@@ -63,28 +63,30 @@ def get_flag(name: str) -> str:
     return f"--{FLAGS.get(name, name).replace('_', '-')}"
 
 
-def spell(name: str, value: Any = None) -> str:
+def spell(name: str, *values: Any) -> str:
     """Return an option as the running front end writes it.
 
     Parameters
     ----------
     name : str
         Its name in Python.
-    value : object, optional
-        Value to give it. A word of `PLACEHOLDERS` stands for one that the user knows. False turns an option off.
+    *values : object
+        Value to give it, or several. A word of `PLACEHOLDERS` stands for one that the user knows. False turns an option
+        off.
 
     Examples
     --------
     >>> spell("missing", "pairwise"), spell("columns", "item=NAME"), spell("second_run", False), spell("gold")
     ("missing='pairwise'", "columns={'item': NAME}", 'second_run=False', 'gold=')
     >>> with use_interface("command line"):
-    ...     spell("missing", "pairwise"), spell("columns", "item=NAME"), spell("second_run", False), spell("metrics")
-    ('--missing pairwise', '--columns item=NAME', '--no-second-run', '--metric')
+    ...     spell("ignore", "a", "b"), spell("columns", "item=NAME"), spell("second_run", False), spell("metrics")
+    ('--ignore a --ignore b', '--columns item=NAME', '--no-second-run', '--metric')
     """
-    interface = get_interface()
+    interface, value = get_interface(), values[0] if values else None
     if interface == "command line":
         flag = get_flag(name)
-        return flag if value is None else f"--no-{flag[2:]}" if value is False else f"{flag} {quote(str(value))}"
+        given = " ".join(f"{flag} {quote(str(each))}" for each in values)
+        return f"--no-{flag[2:]}" if value is False else given or flag
     is_plan = interface == "plan"
     key = PLAN_KEYS.get(name, name) if is_plan else name
     if value is None:
@@ -99,7 +101,7 @@ def spell(name: str, value: Any = None) -> str:
         pairs = (entry.partition("=") for entry in re.split(r",(?=\w+=)", value))
         entries = (f"{role} = {_quote(name)}" if is_plan else f"'{role}': {_quote(name)}" for role, _, name in pairs)
         return f"{key}{equals}{{{', '.join(entries)}}}"
-    return f"{key}{equals}{_quote([value] if name in {'ignore', 'metrics'} else value)}"
+    return f"{key}{equals}{_quote([*values] if name in {'ignore', 'metrics'} else value)}"
 
 
 def spell_map(names: Mapping[str, str]) -> str:

@@ -159,7 +159,7 @@ def _find_columns(table: FileTable, choices: CandidateColumns) -> tuple[str, Nam
     measures = (*roles.list_all("score"), *roles.unknown)
     faults = {name: fault for name in roles.unknown if (fault := table.describe_fault(name))}
     if faults and not choices.measures:
-        leave_out = " ".join(spell("ignore", name) for name in faults)
+        leave_out = spell("ignore", *faults)
         raise SeveralError(*faults.values(), f"If these columns are no measures, leave them out: {leave_out}.")
     return gold, roles.list_all("item"), measures
 

@@ -415,7 +415,7 @@ def _find_metrics(where: str, record: Record, layout: LogLayout, options: Option
     numbers = [name for name, value in record.items() if name not in named and isinstance(value, bool | int | float)]
     unknown = [name for name in numbers if "score" not in name_role(name)]
     if unknown and "score" not in options.columns:
-        ignore = " ".join(spell("ignore", name) for name in unknown)
+        ignore = spell("ignore", *unknown)
         raise InputError(
             f"{where}: no list `metrics` says which fields are scores, and {', '.join(unknown)} may be",
             remedy=f"{spell('columns', 'score=' + '+'.join(numbers))} if they are, or {ignore} if not",

@@ -288,7 +288,7 @@ def _list_scored(table: FileTable, others: list[str], options: Options) -> list[
     if listed := list_names(options):
         return listed
     if unclear := [name for name in others if _is_human(name)]:
-        ignore = " ".join(spell("ignore", name) for name in unclear)
+        ignore = spell("ignore", *unclear)
         ways = [ignore, f"{spell('format', 'meta:scores=' + '+'.join(others))} if these are metrics"]
         raise build_roles_error(table, f"{describe_items(unclear, 'column')} may be of people or of a metric", ways)
     if not others:

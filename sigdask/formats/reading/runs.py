@@ -335,7 +335,7 @@ def _find_runs(table: FileTable, names: Sequence[str], systems: Texts, cell: Int
         remedy = (
             f"if another column belongs to the id, {joined} with {spell('unit', item)}. To average all rows of an id, "
         )
-        raise InputError(problem, file=table.path, remedy=remedy + " ".join(spell("ignore", name) for name in names))
+        raise InputError(problem, file=table.path, remedy=remedy + spell("ignore", *names))
     return "", Texts.from_values([""] * len(cell)).encode()
 
 

@@ -186,7 +186,7 @@ def _list_systems(table: FileTable, roles: Roles, options: Options) -> Sequence[
         return table.list_columns(requested)
     predictions, unknown = roles.list_all("prediction"), [*roles.unknown]
     if predictions and unknown and "prediction" not in options.columns:
-        leave_out = " ".join(spell("ignore", name) for name in unknown)
+        leave_out = spell("ignore", *unknown)
         compare = spell("columns", f"prediction={'+'.join((*predictions, *unknown))}")
         problem = f"{format_list([*map(repr, unknown)])} beside predictions may be others, or no predictions"
         raise build_roles_error(table, problem, [leave_out, compare])

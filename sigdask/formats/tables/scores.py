@@ -105,7 +105,7 @@ def _build_shape_error(table: FileTable, roles: Roles, others: Sequence[str]) ->
     problem = "has no column of scores"
     if unknown:
         problem = f"{_join(unknown)} may be systems, but columns {_join(others)} have other roles"
-        leave_out = " ".join(spell("ignore", name) for name in others)
+        leave_out = spell("ignore", *others)
         ways = [f"{leave_out} (if {_join(unknown)} are systems)"] if len(unknown) > 1 and "metric" not in roles else []
     elif scores:
         problem = f"columns {_join(scores)} are scores of one system; a comparison needs two"
@@ -147,7 +147,7 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
         raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
     ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *plain)]
     if scores:
-        ways.append(" ".join(spell("ignore", column) for column in unknown))
+        ways.append(spell("ignore", *unknown))
     raise build_roles_error(table, f"{_join(unknown)} may be scores or not", ways)
 
 

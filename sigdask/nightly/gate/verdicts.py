@@ -242,7 +242,7 @@ def _build_loss_finding(
         passed=not failed,
         detectable=smallest,
         text=f"{c.system} is {standing} {c.baseline} by {describe_scope(c)}: "
-        f"{c.gain:+.4g}, {format_p_equals(p, level)} adjusted, "
+        f"{c.gain:+.4g}, {format_p_equals(p, level, is_bound=c.result.is_bound)} adjusted, "
         f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}"
         f"{recipes or _describe_equal_scores(c.result, p_equal, level, rejects=rejects, contested=contested)}; "
         f"{_describe_detectable(smallest)}",
@@ -309,7 +309,8 @@ def _count_blind(findings: Sequence[RuleFinding]) -> int:
 
 def _list_notes(rule: NotWorse, evidence: Evidence, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     if rule.false_alarms_per_year is not None:
-        budget = f"{rule.false_alarms_per_year:g} false alarms a year over {evidence.runs_per_year:g} runs"
+        alarms = "alarm" if rule.false_alarms_per_year == 1 else "alarms"
+        budget = f"{rule.false_alarms_per_year:g} false {alarms} a year over {evidence.runs_per_year:g} runs"
         if rule.alpha <= rule.false_alarms_per_year / evidence.runs_per_year:
             budget = f"alpha {rule.alpha:g}, which is stricter than {budget}"
         share_text = f" of the gate's {evidence.n_shared:,}" if evidence.n_shared > len(findings) else ""

@@ -105,10 +105,10 @@ def survey_files(
     except InputError as error:
         names = [_format_path(path, home) for files in found for path in files.systems]
         raise SeveralError(
-            f"cannot recognise what these files are: {format_list(names, 6)}",
-            *(f"  {line}" for line in str(error).splitlines()),
-            f"give {spell('gold', 'FILE')} for the gold standard, {spell('format', 'NAME')} (see `sigdask list "
-            "formats`), or only the files of the systems; options that init lacks are keys of a plan that you write",
+            *str(error).splitlines(),
+            f"{format_list(names, 6)}: taken for systems; if that is wrong, give {spell('gold', 'FILE')} for the gold "
+            f"standard, {spell('format', 'NAME')} (see `sigdask list formats`), or only the files of the systems; "
+            "options that init lacks are keys of a plan that you write",
         ) from None
     used = {path.resolve() for test_set in test_sets for path in test_set.files}
     above = {folder for path in used for folder in path.parents}

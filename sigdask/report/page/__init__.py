@@ -49,7 +49,7 @@ NOTE_WEIGHTS = (
 MAX_OPEN = 30
 """Up to this number of systems, a matrix is open at first."""
 
-MAX_HEADLINES = 3
+MAX_HEADLINES = 6
 """Number of test sets whose sentences are in the card."""
 
 

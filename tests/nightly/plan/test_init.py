@@ -110,7 +110,7 @@ def test_what_is_commented_out_is_right_as_well(tmp_path):
     [
         (lambda f: None, "no files of outputs or scores found"),
         (lambda f: write_scores(f, ["only.txt"]), "a comparison needs two systems or more"),
-        (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "cannot recognise what these files are: a.txt, b.txt"),
+        (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "a.txt, b.txt: taken for systems"),
         (lambda f: (f / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\n"), "--missing"),
     ],
 )  # fmt: skip
