@@ -97,6 +97,6 @@ def test_one_table_of_labels_by_annotators_is_read_beside_a_gold_file_and_refuse
     (tmp_path / "gold.csv").write_text("item,label\n" + "".join(f"{k},{'AB'[k % 2]}\n" for k in range(6)))
     counts = read(tmp_path / "systems.csv", gold=tmp_path / "gold.csv")
     assert (counts.systems, counts.field("correct").sum(axis=0).tolist()) == (("x", "y"), [6, 3])
-    for name, way in (("systems.csv", "gold=FILE"), ("annotators.csv", "one file for each annotator")):
+    for name, way in (("systems.csv", "gold=FILE, or a column `gold`"), ("annotators.csv", "one file for each annotator")):
         with pytest.raises(InputError, match=way):
             read(tmp_path / name, format="labels")

@@ -110,8 +110,8 @@ def read_predictions(sources: Sequence[Source], gold: Path | None, options: Opti
         if not (roles.unknown or "prediction" in roles):
             problem = f"column {system!r} names systems, and no column holds predictions"
             is_long = _find_row_systems(table, options) is not None
-            way = spell("gold", "FILE") if is_long else spell("columns", f"prediction={system}")
-            raise build_roles_error(table, problem, [way])
+            ways = [spell("gold", "FILE"), "a column `gold`"] if is_long else [spell("columns", f"prediction={system}")]
+            raise build_roles_error(table, problem, ways)
         return _join_rows(sources[0], table, system, options, None)
     systems = _list_systems(table, roles, options)
     named = sources[0].name if len(systems) == 1 else None  # a name is one system

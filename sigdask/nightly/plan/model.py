@@ -173,7 +173,7 @@ OF_THE_PLAN = ("seed", "alpha", "second_run", "adjust", "workers")
 COMPARISON = choose_options(OPTIONS, NOT_IN_PLANS, pairs="all", interval="none")
 PLAN_OPTIONS = choose_options(COMPARISON, ["by"])
 SET_OPTIONS = choose_options(COMPARISON, OF_THE_PLAN, **dict.fromkeys(COMPARISON))
-FILE_OPTIONS = choose_options(READING_OPTIONS, missing="error")
+FILE_OPTIONS = choose_options(READING_OPTIONS)
 
 
 def _find_sources(systems: Any, info: ValidationInfo) -> Any:

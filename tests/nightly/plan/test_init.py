@@ -188,3 +188,11 @@ def test_folders_with_a_gold_standard_each_are_test_sets_though_their_systems_ha
         ("news", "news/gold.csv"), ("talks", "talks/gold.csv")
     ]  # fmt: skip
     assert "test set talks: 2 systems, 21 items, read as labels" in output
+
+
+def test_a_run_of_rankings_may_lack_topics_as_in_compare(tmp_path):
+    for name, topics in (("a", "123"), ("b", "12")):
+        (tmp_path / f"{name}.run").write_text("".join(f"{t} Q0 d{t} 1 0.5 {name}\n" for t in topics))
+    (tmp_path / "qrels.txt").write_text("".join(f"{t} 0 d{t} 1\n" for t in "123"))
+    _, plan = init_plan(tmp_path)
+    assert plan["test_set"][0]["gold"] == "qrels.txt"
