@@ -476,6 +476,8 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
             where = f" in all {len(own):,} {noun}" if len(names) == len(own) > 1 else f" in {format_list(names)}"
             claims += f"{'; ' * (claims != '')}{claim}{where * any(names)}"
         yield f"Margin {first.margin.margin:g} on {first.metric}: {first.a} against {first.b} is {claims}."
+    if len(pairs) and (n_left := int(pairs.max()) + 1 - MAX_NAMED) > 0:
+        yield f"For the margin of {format_count(n_left, 'further pair')} see `within margin`."
 
 
 def describe_shown_margin(r: Result) -> str:

@@ -85,7 +85,7 @@ def write_meta(path, *names):
 
 def test_columns_that_people_may_have_rated_are_metrics_only_if_the_user_says_so(tmp_path):
     path = write_meta(tmp_path / "s.csv", "human_fluency", "fluency", "COMET", "chrF")
-    ignored = "ignore=\\['human_fluency'\\] ignore=\\['fluency'\\]"
+    ignored = "ignore=\\['human_fluency', 'fluency'\\]"
     with pytest.raises(
         InputError, match=f"may be of people or of a metric(.|\n)*{ignored}, or .*fluency\\+COMET\\+chrF"
     ):

@@ -196,6 +196,6 @@ def test_an_error_of_several_lines_keeps_its_lines_and_names_the_test_set(tmp_pa
         assert place in first
         assert "  score (score): 1, 2, …" in lines
     init = call_sigdask("init", "a.csv", "-o", "new.toml", cwd=tmp_path)
-    assert "    score (score): 1, 2, …" in init.stderr.splitlines()
+    assert "  score (score): 1, 2, …" in init.stderr.splitlines()
     history = call_sigdask("history", "night.toml", cwd=tmp_path)
     assert "a comparison needs two item (item): x, y, … score" in history.stdout
