@@ -52,7 +52,6 @@ def test_of_several_annotations_one_is_to_be_named(file):
     [
         (UCS.replace("\t3\t1\n", "\t3\n"), r"line 6: found 10 fields, expected 11"),
         ("##:: size = 0\n", r"only comments"),
-        (UCS.replace("1.71", "high"), r"line 5, column 'am\.MI': found 'high'"),
         (
             UCS.replace("3\tum\tUhr", "3\tin\tBetracht"),
             r"line 6: id 'in\\tBetracht' \(l1 and l2\) is on line 5",

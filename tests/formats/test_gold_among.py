@@ -92,11 +92,11 @@ def test_real_numbers_are_no_labels_unless_the_format_says_so(tmp_path, cell, is
 
 def test_one_table_of_labels_by_annotators_is_read_beside_a_gold_file_and_refused_without_one(tmp_path):
     rows = "".join(f"{k},x,{'AB'[k % 2]}\n{k},y,{'AB'[k % 3 % 2]}\n" for k in range(6))
-    (tmp_path / "systems.csv").write_text("item,system,label\n" + rows)
-    (tmp_path / "annotators.csv").write_text("item,annotator,label\n" + rows)
-    (tmp_path / "gold.csv").write_text("item,label\n" + "".join(f"{k},{'AB'[k % 2]}\n" for k in range(6)))
-    counts = read(tmp_path / "systems.csv", gold=tmp_path / "gold.csv")
+    for name in ("system", "annotator"):
+        (tmp_path / name).write_text(f"item,{name},label\n{rows}")
+    (tmp_path / "gold").write_text("item,label\n" + "".join(f"{k},{'AB'[k % 2]}\n" for k in range(6)))
+    counts = read(tmp_path / "system", gold=tmp_path / "gold")
     assert (counts.systems, counts.field("correct").sum(axis=0).tolist()) == (("x", "y"), [6, 3])
-    for name, way in (("systems.csv", "gold=FILE, or a column `gold`"), ("annotators.csv", "one file for each annotator")):
+    for name, way in (("system", "gold=FILE, or a column `gold`"), ("annotator", "one file for each annotator")):
         with pytest.raises(InputError, match=way):
             read(tmp_path / name, format="labels")

@@ -79,16 +79,6 @@ def test_a_list_beside_the_systems_is_left_out_as_the_error_says(tmp_path):
     assert read(path, options=Options(ignore=("annotator_labels",))).systems == ("x", "y")
 
 
-def test_items_and_scores_inside_objects_are_named_by_their_paths(tmp_path):
-    for system, every in (("a", 2), ("b", 3)):
-        rows = [{"id": f"{system}{k}", "meta": {"item": f"m{k}"}, "scores": {"em": k % every}} for k in range(12)]
-        write_json_lines(tmp_path, f"{system}.jsonl", rows)
-    options = Options(columns={"item": "meta.item", "score": "scores.em"}, ignore=("id",))
-    counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl", options=options)
-    (field,) = (name for name in counts.fields if name.startswith("score"))
-    assert counts.field(field).tolist() == [[k % 2, k % 3] for k in range(12)]
-
-
 def test_numbers_in_objects_of_objects_are_refused_as_either_may_be_items(tmp_path):
     (path := tmp_path / "t.json").write_text(json.dumps({a: {b: len(a + b) / 4 for b in "xy"} for a in ("q1", "q2")}))
     with pytest.raises(InputError, match="expected an object for each item"):
