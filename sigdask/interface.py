@@ -82,6 +82,7 @@ def spell(name: str, *values: Any) -> str:
     ...     spell("ignore", "a", "b"), spell("columns", "item=NAME"), spell("second_run", False), spell("metrics")
     ('--ignore a --ignore b', '--columns item=NAME', '--no-second-run', '--metric')
     """
+    values = tuple(value for value in values if value is not None)
     interface, value = get_interface(), values[0] if values else None
     if interface == "command line":
         flag = get_flag(name)

@@ -439,3 +439,8 @@ def open_unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
     with _LimitedGzip(fileobj=raw) as stream, io.BufferedReader(stream, 1 << 16) as reader:
         stream.path = path
         yield reader
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sigdask.errors import InputError
 from sigdask.execution.clusters.base import THIS_PROCESS, Cluster, is_closed, is_dask_object
 from sigdask.interface import spell
+from sigdask.io import count_cores
 
 if TYPE_CHECKING:
     from sigdask.execution.clusters.description import ClusterDescription
@@ -99,11 +100,6 @@ def resolve_active(cluster: Any) -> Any:
             f"{spell('cluster', 'tcp://HOST:PORT')}"
         )
     return result
-
-
-def count_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def choose_cluster(seconds: float, *, vectorised: bool) -> str:

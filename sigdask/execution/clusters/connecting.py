@@ -21,7 +21,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, UnfinishedError
-from sigdask.execution.clusters import count_cores
 from sigdask.execution.clusters.base import (
     SETTINGS,
     Cluster,
@@ -32,6 +31,7 @@ from sigdask.execution.clusters.base import (
     silence_dask,
 )
 from sigdask.execution.clusters.description import ClusterDescription, build_security
+from sigdask.io import count_cores
 
 CONNECT_SECONDS = 10
 
