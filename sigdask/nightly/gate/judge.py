@@ -78,8 +78,7 @@ def _judge_rule(rule: Rule, table: Table, evidence: Evidence) -> RuleVerdict:
         verdict = judge_not_worse(rule, covered, evidence)
     else:
         verdict = judge_within_margin(rule, covered, evidence)
-    baselines = evidence.baselines
-    absent = [key for key in evidence.absent if covers_comparison(rule, key, baselines.get(key[0]))]
+    absent = [key for key in evidence.absent if covers_comparison(rule, key, evidence.baselines.get(key[0]))]
     if dropped := evidence.dropped.get(verdict.name, ()):
         note = f"judged in the previous run, but not in this one: {_describe_keys(dropped)}"
         verdict = replace(verdict, notes=(*verdict.notes, note), n_gone=len(dropped))
@@ -147,9 +146,8 @@ def gather_evidence(
             name: bind_metric(metric_registry.find_metric(name, counts), counts)
             for name in dict.fromkeys(r.metric for r in covered_results)
         }
-        spreads = (
-            dict(_iter_spreads(counts, covered_results, list(metrics.values()), by, seed)) if covered_results else {}
-        )
+        found = _iter_spreads(counts, covered_results, list(metrics.values()), by, seed) if covered_results else ()
+        spreads = dict(found)
     margin_results: dict[tuple[NonInferior, ComparisonKey], MarginResult] = {}
     for rule, rows in zip(rules, covered, strict=True):
         if not isinstance(rule, NotWorse):

@@ -129,6 +129,8 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     for error in errors:
         location, kind, found = error["loc"], error["type"], error["input"]
         key = _find_key(location, data)
+        if kind == "union_tag_invalid":
+            key, found = (*key, "rule"), error["ctx"]["tag"]
         if kind == "too_short" and found:  # pydantic counts only entries without an error, which is told already
             continue
         if kind == "input":
@@ -140,7 +142,7 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
             hint = suggest_name(str(key[-1]), known, f"; keys: {', '.join(known)}")
             yield Complaint(key, f"unknown key{hint}")
         else:
-            yield Complaint(key, f"found {format_value(found)}, expected {_describe_expected(key, error)}")
+            yield Complaint(key, f"found {format_value(found)}, expected {_describe_expected(key, error, found)}")
 
 
 def _find_key(location: Sequence[str | int], data: Any) -> PlanKey:
@@ -161,20 +163,20 @@ def _list_keys(location: Sequence[str | int]) -> list[str]:
     return sorted(f.name for f in fields(table))
 
 
-def _describe_expected(key: PlanKey, error: Mapping[str, Any]) -> str:
+def _describe_expected(key: PlanKey, error: Mapping[str, Any], found: Any) -> str:
     """Return what was expected, in words that follow "expected"."""
-    kind, found, name = error["type"], error["input"], format_key(key)
+    kind, name = error["type"], format_key(key)
     if kind in {"tuple_type", "list_type"} and isinstance(found, Mapping):
         return f"a list of tables: write [[{name}]], with two brackets"
     if kind == "dataclass_type" and isinstance(found, (list, tuple)):
         return f"a table: write [{name}], with one bracket"
-    if key[:2] == ("gate", "rules") and kind.startswith("union_tag"):
+    if key[:2] == ("gate", "rules") and len(key) == 3:
         return 'a table such as { rule = "not-worse" }'
     context = error.get("ctx", {})
     expected = str(context.get("expected") or context.get("expected_tags") or "")
     words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
     hint = suggest_name(str(found), words) if expected and isinstance(found, str) else ""
-    text = error["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+    text = error["msg"].rpartition("expected tags: ")[2].removeprefix("Input should be ").removeprefix("Input should ")
     return EXPECTED_WORDS.get(kind, f"{text[0].lower()}{text[1:]}{hint}")
 
 

@@ -167,13 +167,12 @@ def update_site(
 
 def find_latest_report(store: str, plan: str | None) -> PlanReport:
     """Return the report of a plan's latest run that recorded results."""
-    runs = list_runs(store, plan)
-    latest = next((run for run in runs if run.has_results), None)
-    if latest is None:
+    report = build_report(store, plan)
+    if not report.run.has_results:
         raise InputError(
-            f"plan {runs[0].plan!r}: no run has recorded results yet", remedy="run the plan to its end first"
+            f"plan {report.run.plan!r}: no run has recorded results yet", remedy="run the plan to its end first"
         )
-    return build_report(store, latest.plan, latest.number)
+    return report
 
 
 def _get_night_file(run: PlanRun) -> str:
@@ -221,8 +220,7 @@ def _write_index(site: Path) -> None:
 def _render_plan(report: PlanReport, runs: Sequence[PlanRun], n_runs: int, folder: Path) -> str:
     """Return the page of a plan: its latest verdicts, scores and p over the nights, and links to the nights."""
     table = join_tables(report)
-    rows = select_first(report, table, MAX_DRAWN // max(len(runs), 1))
-    shown = table.take(rows)
+    shown = table.take(select_first(report, table, MAX_DRAWN // max(len(runs), 1)))
     nights = read_nights(report.store, report.run, shown, MAX_NIGHTS)
     links = {str(run.number): file for run in runs if (folder / (file := _get_night_file(run))).exists()}
     grids = [_build_series_grid(shown, len(table), nights, links), _build_runs_grid(runs, n_runs, links)]
@@ -275,9 +273,8 @@ def _build_series_grid(table: Table, n_all: int, nights: Nights, links: dict[str
     numbers, values = nights
     scores = {"a": _round_all(values["score_a"]), "b": _round_all(values["score_b"]), "p": _round_all(values["p"], 3)}
     series = {"runs": numbers, "links": links, "alpha": table.alpha, **scores}
-    left_out = ""
-    if len(last) < n_all:
-        left_out = f"{len(last):,} of {n_all:,} comparisons, of the gate and changed ones first."
+    is_part = len(last) < n_all
+    left_out = f"{len(last):,} of {n_all:,} comparisons, of the gate and changed ones first." if is_part else ""
     return PageTable("series", "Scores and p over the runs", columns, left_out, {"series": series})
 
 

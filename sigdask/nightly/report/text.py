@@ -207,8 +207,7 @@ def format_status(run: PlanRun, now: float) -> str:
     lines = [make_printable(head), make_printable(timing, keep="\n"), format_count(run.comparisons, "comparison")]
     if run.wanted:
         n_stored = run.kept + run.counted
-        share = format_percent(n_stored, run.wanted)
-        lines.append(f"{n_stored:,} of {format_count(run.wanted, 'trial')} ({share})")
+        lines.append(f"{n_stored:,} of {format_count(run.wanted, 'trial')} ({format_percent(n_stored, run.wanted)})")
     if run.state == "running":
         left = "unknown" if run.seconds_left is None else f"about {format_duration(run.seconds_left)}"
         lines.append(f"time left: {left}")
@@ -241,8 +240,7 @@ def format_history(runs: Sequence[PlanRun], *, width: int | None = None) -> str:
     }
     if not any(columns["gate"]):
         del columns["gate"], columns["level"]
-    names, rows = [*columns], [*zip(*columns.values(), strict=True)]
-    return format_table(names, rows, width)
+    return format_table([*columns], [*zip(*columns.values(), strict=True)], width)
 
 
 def format_gate(run: PlanRun) -> str:

@@ -87,8 +87,7 @@ def check_plan_data(plan: Plan, tell: ProgressCallback | None = None) -> list[Pl
         names = {*rule.test_sets} or {test_set.name for test_set in plan.test_sets}
         if names <= compared.keys():  # all test sets could be read
             computed = {metric for name in names for metric in compared[name]}
-            rule_key: PlanKey = ("gate", "rules", number)
-            complaints += check_rule_metrics(rule, computed, rule_key)
+            complaints += check_rule_metrics(rule, computed, ("gate", "rules", number))
     if complaints:
         raise build_error(plan.path, complaints)
     return [size for size in sizes if size is not None]

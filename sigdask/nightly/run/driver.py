@@ -335,11 +335,9 @@ class _PlanRunner:
 
     def _finish(self, counting: CountRunner) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
-        signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
-        is_judged = self.n_results <= MAX_REPORTED or not signalled
         is_counted = self.ledger.is_finished
-        if self.stop.reason and not is_counted and not any(n.any() for n in self.ledger.n_trials.values()):
-            is_judged = False
+        has_some = not self.stop.reason or is_counted or any(n.any() for n in self.ledger.n_trials.values())
+        is_judged = has_some and (self.n_results <= MAX_REPORTED or self.stop.reason in {"", DEADLINE})
         n_changed, frames, second_looks = 0, dict[str, Any](), dict[str, int]()
         if is_judged:
             looks = self.store.read(find_first_looks, self.plan.name, self.ledger.ids)

@@ -259,7 +259,9 @@ def open_details(
     doubtful = [row + start for results, start in zip(nonempty, offsets.tolist(), strict=False)
              for row in build_verdict(results).doubtful.tolist()]  # fmt: skip
     leading = Standings(table).list_leading_rows()
-    rows = select_rows(len(table), doubtful, _iter_rows(table, gated), leading)
+    rows_by_key = {key: row for row, key in enumerate(list_keys(table))}
+    gated_rows = (rows_by_key[key] for key in dict.fromkeys(gated) if key in rows_by_key)
+    rows = select_rows(len(table), doubtful, gated_rows, leading)
     studies = {name: study for batch in batches for name, study in zip(batch.names, batch.studies, strict=True)}
     names, sets = table.test_set.tolist(), {test_set.name: test_set for test_set in plan.test_sets}
     details_by_row: dict[int, ComparisonDetails] = {}
@@ -269,9 +271,3 @@ def open_details(
         own_rows = np.array([row for row in rows.tolist() if names[row] == name])
         details_by_row |= {detail.row: detail for detail in compute_details(study, table, own_rows)}
     return tuple(details_by_row[row] for row in rows.tolist() if row in details_by_row)
-
-
-def _iter_rows(table: Table, keys: Sequence[ComparisonKey]) -> Iterator[int]:
-    """Yield the rows of some comparisons, in their order."""
-    rows_by_key = {key: row for row, key in enumerate(list_keys(table))}
-    yield from (rows_by_key[key] for key in dict.fromkeys(keys) if key in rows_by_key)

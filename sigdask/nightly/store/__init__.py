@@ -167,9 +167,8 @@ def _moving_damage(database: Database) -> Iterator[None]:
 
 
 def _build_held_error(location: str, plan: str) -> HeldError:
-    what = f"store {databases.describe_url(databases.parse_url(location))}" + (
-        f", plan {plan!r}," if "://" in location else ""
-    )
+    plan_text = f", plan {plan!r}," if "://" in location else ""
+    what = f"store {databases.describe_url(databases.parse_url(location))}{plan_text}"
     who = "another process"
     with suppress(SigdaskError), open_for_reading(location) as connection:
         run = runs.read_run(connection, runs.find_latest(connection, plan))

@@ -125,6 +125,8 @@ MESSAGES = [
     (("alternative",), "grater", "did you mean 'greater'"),
     (("tests",), "t,wilcoxn", "did you mean 'wilcoxon'?"),
     (("gate", "rules"), {"rule": "not-worse"}, "write [[gate.rules]], with two brackets"),
+    (("gate", "rules", 0, "rule"), "notworse", "rules[0].rule: found \"notworse\", expected 'not-worse', 'non-inferior'; did"),
+    (("gate", "rules"), ["not-worse"], 'rules[0]: found "not-worse", expected a table such as { rule = "not-worse" }'),
     (("gate",), [{"rules": []}], "write [gate], with one bracket"),
 ]  # fmt: skip
 
