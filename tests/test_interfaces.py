@@ -176,6 +176,12 @@ def test_mistakes_of_compare_are_named(arguments, options, error, message):
         sigdask.compare(*arguments, **options)
 
 
+@pytest.mark.parametrize("given", [{}, {"news": SCORES}, "news.csv"])
+def test_compare_sets_tells_how_test_sets_are_given(given):
+    with pytest.raises(InputError, match="no list of test sets; give .sigdask.read.*compare_all"):
+        sigdask.compare_sets(given)
+
+
 PYTHON_ONLY = {"progress"}
 COMMAND_LINE_NAMES = {"second_run": "no_second_run", "cache": "no_cache"}
 

@@ -456,16 +456,16 @@ def _turn_statistic(test: NamedValues) -> float | None:
 
 
 def _describe_margins(results: ComparisonResults) -> Iterator[str]:
-    """Yield sentences on what the tests of a margin show of the first pairs; none if no margin was chosen.
+    """Yield sentences on what the tests of a margin show of the first pairs, and how many more there are.
 
     Examples
     --------
     "Margin 0.01 on f1: A against B is equivalent in news, not worse in speech, web."
     """
     table, noun = results.table, _Groups(results.table).noun
-    pairs = table.number_rows("a", "b", "metric") if table.has("margin") else np.zeros(0)
-    rows = (np.flatnonzero(pairs == pair) for pair in range(MAX_NAMED))
-    tested = [own for k in rows if (own := [r for r in iter_results(table.take(k)) if r.margin is not None])]
+    table = table.take(np.flatnonzero(~np.isnan(table["margin.margin"])))
+    pairs = table.number_rows("a", "b", "metric")
+    tested = [[*iter_results(table.take(np.flatnonzero(pairs == k)))] for k in np.unique(pairs)[:MAX_NAMED]]
     for first, own in zip(turn_to_better(own[0] for own in tested), tested, strict=True):
         places: dict[str, list[str]] = {}
         for r in own if own[0].a == first.a else map(turn, own):
@@ -476,8 +476,8 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
             where = f" in all {len(own):,} {noun}" if len(names) == len(own) > 1 else f" in {format_list(names)}"
             claims += f"{'; ' * (claims != '')}{claim}{where * any(names)}"
         yield f"Margin {first.margin.margin:g} on {first.metric}: {first.a} against {first.b} is {claims}."
-    if len(pairs) and (n_left := int(pairs.max()) + 1 - MAX_NAMED) > 0:
-        yield f"For the margin of {format_count(n_left, 'further pair')} see `within margin`."
+    if n_more := len(np.unique(pairs)) - len(tested):
+        yield f'The column "within margin" has {n_more:,} more.'
 
 
 def describe_shown_margin(r: Result) -> str:

@@ -163,3 +163,10 @@ def test_a_margin_is_told_of_all_subsets():
     scores["b"][n:] += 0.5
     results = compare_all(scores, groups=groups, by="domain", margin=0.1, pairs=[("a", "b")])
     assert "equivalent in news; not better in web." in render(results)
+
+
+def test_margins_of_further_pairs_are_counted():
+    rng = np.random.default_rng(5)
+    text = render(compare_all({s: rng.integers(0, 9, 30) for s in "abcd"}, margin=1, interval="none"))
+    assert text.count("Margin 1 on mean:") == 3
+    assert 'The column "within margin" has 3 more.' in text
