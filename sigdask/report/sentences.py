@@ -406,7 +406,7 @@ def turn_to_better(results: Iterable[Result]) -> list[Result]:
     """
     rows = [*results]
     is_fixed = _have_baseline(rows) or any(r.alternative != "two-sided" for r in rows)
-    return rows if is_fixed else [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
+    return rows if is_fixed else [turn(r) if r.better() == r.b else r for r in rows]
 
 
 def _have_baseline(rows: Sequence[Any]) -> bool:
