@@ -56,14 +56,15 @@ class ObservedPair(Uncached):
 
     @cached_property
     def _contributions(self) -> Floats:
-        """Contributions of each unit to the sums that determine a score, in the panel's order."""
-        return np.asarray(self.panel.to_arguments(0, self.panel.values.astype(np.int64)), np.float64)
+        """Contributions of each unit to the sums that determine a score, A's first, in the panel's order of units."""
+        values = self.panel.values[:, self.panel.pairs[0]].astype(np.int64)
+        return np.asarray(self.panel.to_arguments(0, values), np.float64)
 
     @cached_property
     def _panel_influences(self) -> Floats:
         """Influence of each unit on the difference of scores, in the panel's order, shape (n_units,)."""
-        form, added = self.panel.metrics[0].form, self._contributions
-        slopes = [compute_gradient(form, totals) for totals in self.panel.to_arguments(0, self.panel.totals)]
+        form, added, totals = self.panel.metrics[0].form, self._contributions, self.panel.totals[self.panel.pairs[0]]
+        slopes = [compute_gradient(form, system) for system in self.panel.to_arguments(0, totals)]
         influences = (added[:, 0] @ slopes[0] - added[:, 1] @ slopes[1]) * len(added)
         influences -= influences.mean()
         largest = np.abs(influences).max() or 1.0
@@ -95,7 +96,7 @@ class ObservedPair(Uncached):
     @cached_property
     def leads(self) -> Integers:
         """Sign of the difference that each unit makes to a mean, shape (n_units,)."""
-        above = self.panel.compute_numerators(0, self.panel.values[self.order])
+        above = self.panel.compute_numerators(0, self.panel.values[self.order][:, self.panel.pairs[0]])
         return np.asarray(np.sign(above[:, 0] - above[:, 1]), np.int64)
 
     def compute_error_bounds(self, totals: Floats) -> Floats:
@@ -261,9 +262,8 @@ def _compute_limits(n: int, alpha: float) -> tuple[int, int]:
     k = np.arange(n + 1)
     weight = np.log(n + 1) + log_choose(n, k) + k * np.log(alpha) + (n - k) * np.log1p(-alpha)
     decided = weight <= np.log(RISK)
-    low = np.flatnonzero(decided & (k < n * alpha))
-    high = np.flatnonzero(decided & (k > n * alpha))
-    return (int(low[-1]) if len(low) else -1), (int(high[0]) if len(high) else n + 1)
+    low, high = (np.flatnonzero(decided & side) for side in (k < n * alpha, k > n * alpha))
+    return int(low.max(initial=-1)), int(high.min(initial=n + 1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -259,6 +259,9 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
     if n := int(np.count_nonzero(table["equal_scores.n_resamples"])):
         counts = {"n": int(np.count_nonzero(table.is_contested)), "checked": format_count(n, "comparison")}
         yield "equal scores", {"symmetric": "symmetric " * (table.alternative[0] == "two-sided"), **counts}
+    holm = ", and their p-values were adjusted by Holm's method [[holm1979]]" if is_adjusted else ""
+    for margin in np.unique(table["margin.margin"][~np.isnan(table["margin.margin"])]).tolist():
+        yield "margin", {"margin": margin, "adjusted": holm}
     if table.has("runs"):
         n_runs = table["runs.n_runs"]
         is_paired = table["runs.is_paired"][n_runs > 0].astype(bool)
@@ -266,9 +269,6 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
         yield "runs", {"n": _format_range(n_runs[n_runs > 0].tolist()), "paired": paired}
         if not np.isnan(table["runs.p_value"]).all():
             yield "recipes", {}
-    holm = ", and their p-values were adjusted by Holm's method [[holm1979]]" if is_adjusted else ""
-    for margin in np.unique(table["margin.margin"][~np.isnan(table["margin.margin"])]).tolist():
-        yield "margin", {"margin": margin, "adjusted": holm}
     noun = "metrics" if is_agreement(table) else "systems"
     for grouping in dict.fromkeys(ranking.grouping for ranking in build_rankings(table)):
         yield grouping, {"systems": noun, "Systems": noun.capitalize()}

@@ -392,10 +392,9 @@ def describe_runs(r: Result) -> Iterator[str]:
     """Yield a line on the runs of the systems, if they have several; tables have p."""
     if (runs := r.runs) is None:
         return
-    how = f"{'paired by' if runs.is_paired else 'unpaired, by'} {runs.column}"
     yield (
-        f"{runs.n_runs} runs each, {how}: recipes {runs.verdict}; standard errors {runs.se_items:.3g} over items, "
-        f"{runs.se_runs:.3g} over runs"
+        f"{runs.n_runs} runs each, {'paired by' if runs.is_paired else 'unpaired, by'} {runs.column}: recipes "
+        f"{runs.verdict}; standard errors {runs.se_items:.3g} over items, {runs.se_runs:.3g} over runs"
     )
 
 
@@ -409,7 +408,7 @@ def turn_to_better(results: Iterable[Result]) -> list[Result]:
     """
     rows = [*results]
     is_fixed = _have_baseline(rows) or any(r.alternative != "two-sided" for r in rows)
-    return rows if is_fixed else [turn(r) if r.better() == r.b and not math.isnan(r.difference) else r for r in rows]
+    return rows if is_fixed else [turn(r) if r.better() == r.b else r for r in rows]
 
 
 def _have_baseline(rows: Sequence[Any]) -> bool:
@@ -475,7 +474,8 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
         for claim, names in places.items():
             where = f" in all {len(own):,} {noun}" if len(names) == len(own) > 1 else f" in {format_list(names)}"
             claims += f"{'; ' * (claims != '')}{claim}{where * any(names)}"
-        yield f"Margin {first.margin.margin:g} on {first.metric}: {first.a} against {first.b} is {claims}."
+        on = f"{first.metric}{', for these runs' * (first.runs is not None)}"
+        yield f"Margin {first.margin.margin:g} on {on}: {first.a} against {first.b} is {claims}."
     if n_more := len(np.unique(pairs)) - len(tested):
         yield f'The column "within margin" has {n_more:,} more.'
 
@@ -604,7 +604,7 @@ class _Groups:
     def describe_lead(self, row: int) -> str:
         """Return how far the better system of a row is ahead, and its p."""
         r = get_result(self.table, row)
-        return f"{format_lead(r)}; {format_verdict_p(r, self.table.alpha)}"
+        return f"{format_lead(r)}; {'for these runs ' * (r.runs is not None)}{format_verdict_p(r, self.table.alpha)}"
 
 
 def _be(n: int) -> str:

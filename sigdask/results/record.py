@@ -254,7 +254,7 @@ class Result(NamedValues):
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
     def better(self) -> str | None:
-        """Return the name of the system with the better score, or None at a tie.
+        """Return the name of the system with the better score, or None at a tie or if a score is missing.
 
         Examples
         --------
@@ -262,7 +262,7 @@ class Result(NamedValues):
         >>> compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=["new", "old"]).better()
         'new'
         """
-        if self.difference == 0:
+        if not abs(self.difference) > 0:  # which NaN is not
             return None
         return str(self.a if (self.difference > 0) == self.higher_is_better else self.b)
 

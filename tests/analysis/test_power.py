@@ -50,6 +50,16 @@ def test_the_side_of_a_one_sided_test_is_the_alternative_s():
     assert less.needed.value < two_sided.needed.value
 
 
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_the_order_of_systems_in_the_data_changes_no_answer(is_binary):
+    systems = {name: [int(score > 0.4) for score in TWO[name]] for name in TWO} if is_binary else TWO
+    pair = {"pairs": [("new", "old")], "difference": 0.04, "samples": 300}
+    expected = sigdask.power({name: systems[name] for name in ("new", "old")}, **pair)
+    assert sigdask.power(systems, **pair) == expected
+    assert sigdask.power(systems, baseline="old", difference=0.04, samples=300)[0] == expected[0]
+    assert expected[0].ahead == ("new" if expected[0].difference > 0 else "old")
+
+
 def test_zero_or_one_scores_are_answered_exactly():
     is_correct = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
     [result] = sigdask.power(is_correct, difference=0.15)

@@ -6,11 +6,11 @@ import numpy as np
 from builders import build_result as fill_result
 from builders import results_to_table
 
-from sigdask.api import compare_all
+from sigdask.api import compare_all, compare_sets, read
 from sigdask.counts import Counts
 from sigdask.report import sentences as headline
 from sigdask.report.page import render_page
-from sigdask.report.screen import MAX_CLOSEST, render, select_warnings
+from sigdask.report.screen import MAX_CLOSEST, format_overview, render, select_warnings
 from sigdask.report.text import format_table
 from sigdask.results.fields import get_result
 from sigdask.results.table import Table
@@ -170,3 +170,11 @@ def test_margins_of_further_pairs_are_counted():
     text = render(compare_all({s: rng.integers(0, 9, 30) for s in "abcd"}, margin=1, interval="none"))
     assert text.count("Margin 1 on mean:") == 3
     assert 'The column "within margin" has 3 more.' in text
+
+
+def test_the_overview_names_no_best_system_at_a_tie():
+    sets = {"tie": [0, 1, 0, 1], "win": [0, 0, 0, 1]}
+    counts = [read({"a": [1, 0, 1, 0], "b": b, "c": [0, 0, 0, 0]}, name=name) for name, b in sets.items()]
+    for options in ({}, {"pairs": [("a", "b")]}):
+        lines = format_overview(compare_sets(counts, interval="none", **options).table).splitlines()
+        assert [line.split()[:2] for line in lines[2:4]] == [["tie", "0"], ["win", "a"]]

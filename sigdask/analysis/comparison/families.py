@@ -374,9 +374,9 @@ def _check_pairs(comparisons: JoinedComparisons, hypothesis: Integers) -> None:
     if (sizes < n_sets).any():
         k = int(np.argmax(hypothesis == sizes.argmin()))
         raise InputError(
-            f"{comparisons.describe(k)} are compared in {sizes.min()} of {n_sets} test sets: in the others they have "
-            "no items in common, or stand in another order",
-            remedy="list the pairs, name a baseline, or leave out the systems or test sets that lack items",
+            f"{comparisons.describe(k)} are compared in {sizes.min()} of {n_sets} test sets or subsets: in "
+            "the others they have no items in common, or stand in another order",
+            remedy="list the pairs to compare in all, or leave out the systems, test sets or subsets that lack items",
         )
 
 

@@ -15,7 +15,7 @@ from sigdask.report.sentences import describe_chance, describe_checks, find_doub
 from sigdask.report.standings import SOME, GroupKey, Standings, get_group_key
 from sigdask.report.text import render_table
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.fields import iter_results
+from sigdask.results.fields import get_result
 from sigdask.results.table import Table
 from sigdask.text import format_count, make_printable
 
@@ -77,14 +77,13 @@ def list_changed_groups(sides: Collection[tuple[Table, NDArray[np.int64]]]) -> s
 
 
 def _describe_group(table: Table) -> tuple[str, str, str]:
-    """Return the best system of one group, how many of its comparisons are significant, and the p of its lead."""
+    """Return a group's best system ("" at a tie), the number of significant comparisons, and the p of its lead."""
     c = Standings(table)
     count = f"{np.count_nonzero(c.outcome == 1):,} of {len(table):,} significant"
     if c.design == SOME:
         return "", count, ""
-    row = c.list_leading_rows()[0]
-    lead = next(iter_results(table.take(slice(row, row + 1))))
-    return c.names[int((c.a if c.ahead[row] > 0 else c.b)[row])], count, format_deciding_p(lead, table.alpha)
+    lead = get_result(table, c.list_leading_rows()[0])
+    return lead.better() or "", count, format_deciding_p(lead, table.alpha)
 
 
 def _describe_totals(table: Table) -> Iterator[str]:

@@ -103,7 +103,7 @@ def build_comparison_grid(table: Table) -> tuple[PageTable, NDArray[np.int64]]:
     results = turn_to_better(iter_results(table.take(rows)))
     setting = Setting(results, table.alpha)
     p_header = "adjusted p" if setting.is_adjusted else setting.p_header
-    better = [None if math.isnan(r.difference) else r.better() for r in results]
+    better = [r.better() for r in results]
     extra = {
         "rows": rows.tolist() if is_cut else None,
         "notes": _list_notes(results),

@@ -1,5 +1,6 @@
 """Several runs of each system: tests over runs and of recipes, against SciPy, enumeration and NumPy."""
 
+import re
 from itertools import combinations, product
 
 import numpy as np
@@ -90,6 +91,16 @@ def test_a_difference_of_these_runs_only_says_so(tmp_path):
         ", averaged over 2 runs each: shown for these runs, for the recipes not tested; for these runs p = "
         in build_verdict(results).headline
     )
+
+
+def test_the_lead_of_several_systems_and_margins_are_of_these_runs():
+    scores = build_rng(3).normal(0, 1, (2, 3, 60)).round(2)
+    parts = [Counts.from_scores({"a": part[0], "b": part[1], "c": part[2] - 2}) for part in scores]
+    results = compare_all(Counts.of_replicates(parts), metrics=["mean"], margin=1, interval="none", trials=999)
+    headline = build_verdict(results).headline
+    assert re.search(r"ahead of the runner-up, ., by [^;]*; for these runs adjusted p", headline)
+    assert headline.count("Margin 1 on mean, for these runs: ") == 3
+    assert results.cite().text.index("within a margin") < results.cite().text.index("the p-values above")
 
 
 def test_runs_of_a_ratio_of_sums_have_scores_of_their_own_and_items_are_jackknifed():
