@@ -176,6 +176,12 @@ def test_mistakes_of_compare_are_named(arguments, options, error, message):
         sigdask.compare(*arguments, **options)
 
 
+@pytest.mark.parametrize("gold", ["gold.txt", [1, 0], np.array([1, 0])])
+def test_read_names_an_option_for_files_with_data_in_memory(gold):
+    with pytest.raises(TypeError, match="gold= is for files"):
+        sigdask.read({"a": [1, 0], "b": [0, 0]}, gold=gold)
+
+
 @pytest.mark.parametrize("given", [{}, {"news": SCORES}, "news.csv"])
 def test_compare_sets_tells_how_test_sets_are_given(given):
     with pytest.raises(InputError, match="no list of test sets; give .sigdask.read.*compare_all"):
