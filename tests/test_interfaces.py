@@ -3,6 +3,7 @@
 import inspect
 import tomllib
 
+import numpy as np
 import pytest
 from command import call_sigdask
 
