@@ -311,8 +311,7 @@ class PowerSearch:
         return reaches and (self.question.difference is None or self.strength is not None)
 
     def _find_strength(self, difference: float) -> float | None:
-        observed = self.observed
-        return tilting.find_strength(observed.influences, observed.compute_difference, self.side * difference)
+        return tilting.find_strength(self.observed.influences, self.observed.compute_difference, self.side * difference)
 
     def compute_weights(self, strength: float) -> Floats:
         """Return the probabilities of the units under a tilt."""
