@@ -585,10 +585,8 @@ def compare_sets(
     [('news', 0.25), ('law', 0.5)]
     """
     if isinstance(test_sets, str) or not isinstance(test_sets, Sequence):
-        raise InputError(
-            f"{type(test_sets).__name__} is no list of test sets",
-            remedy="give [sigdask.read(data, name='news'), ...]; of one test set, use compare_all",
-        )
+        remedy = "give [sigdask.read(data, name='news'), ...]; of one test set, use compare_all"
+        raise InputError(f"{type(test_sets).__name__} is no list of test sets", remedy=remedy)
     return compare_with_options(test_sets, options)
 
 
