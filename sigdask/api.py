@@ -118,10 +118,10 @@ def read(
     metrics = (metrics,) if isinstance(metrics, str) else tuple(m for m in metrics if isinstance(m, str))
     if len(systems) == 1 and not isinstance(systems[0], Source | os.PathLike | str | list | tuple):
         for_files: dict[str, Any] = {
-            "gold": gold, "label_map": label_map, "references": references, "documents": documents,
-            "group_file": group_file,
+            "gold": gold, "label_map": label_map or None, "references": len(references) or None,
+            "documents": documents, "group_file": group_file,
         }  # fmt: skip
-        if wrong := next((option for option, value in for_files.items() if value), None):
+        if wrong := next((option for option, value in for_files.items() if value is not None), None):
             raise TypeError(f"{wrong}= is for files; leave it out for data in memory")
         return _build_counts(
             systems[0], metrics, format=format, columns=columns, groups=groups, ignore=ignore, missing=missing,
@@ -585,10 +585,8 @@ def compare_sets(
     [('news', 0.25), ('law', 0.5)]
     """
     if isinstance(test_sets, str) or not isinstance(test_sets, Sequence):
-        raise InputError(
-            f"{type(test_sets).__name__} is no list of test sets",
-            remedy="give [sigdask.read(data, name='news'), ...]; of one test set, use compare_all",
-        )
+        remedy = "give [sigdask.read(data, name='news'), ...]; of one test set, use compare_all"
+        raise InputError(f"{type(test_sets).__name__} is no list of test sets", remedy=remedy)
     return compare_with_options(test_sets, options)
 
 

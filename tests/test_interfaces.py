@@ -3,6 +3,7 @@
 import inspect
 import tomllib
 
+import numpy as np
 import pytest
 from command import call_sigdask
 
@@ -174,6 +175,12 @@ def test_mistakes_of_compare_all_are_named_by_pythons_arguments(arguments, optio
 def test_mistakes_of_compare_are_named(arguments, options, error, message):
     with pytest.raises(error, match=message):
         sigdask.compare(*arguments, **options)
+
+
+@pytest.mark.parametrize("gold", ["gold.txt", [1, 0], np.array([1, 0])])
+def test_read_names_an_option_for_files_with_data_in_memory(gold):
+    with pytest.raises(TypeError, match="gold= is for files"):
+        sigdask.read({"a": [1, 0], "b": [0, 0]}, gold=gold)
 
 
 @pytest.mark.parametrize("given", [{}, {"news": SCORES}, "news.csv"])

@@ -33,7 +33,7 @@ from sigdask.results.comparisons import get_version
 from sigdask.results.export import ListedResults
 from sigdask.statistics import power as tilting
 from sigdask.statistics.power import Estimate, PowerCrossing, compute_sign_power
-from sigdask.text import to_plain
+from sigdask.text import format_count, to_plain
 
 EXACT, SIMULATED, NORMAL = "exact", "simulated", "normal approximation"
 
@@ -307,12 +307,10 @@ class PowerSearch:
     @property
     def is_answerable(self) -> bool:
         """Whether there is an answer to the question."""
-        reaches = self.reachable is not None and self.reachable[1] > 0
-        return reaches and (self.question.difference is None or self.strength is not None)
+        return self.note is None
 
     def _find_strength(self, difference: float) -> float | None:
-        observed = self.observed
-        return tilting.find_strength(observed.influences, observed.compute_difference, self.side * difference)
+        return tilting.find_strength(self.observed.influences, self.observed.compute_difference, self.side * difference)
 
     def compute_weights(self, strength: float) -> Floats:
         """Return the probabilities of the units under a tilt."""
@@ -523,10 +521,9 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
         count = partial(count_with_options, options={**selection, "cluster": connected})
         searches = [PowerSearch(*comparison, question, count) for comparison in comparisons]
         if not any(search.is_answerable for search in searches):
-            first, n_others = searches[0], n - 1
-            suffix = f" (and {n_others} more comparisons like it)" if n_others else ""
-            a, b = first.names
-            raise InputError(f"{a} and {b} by {first.observed.panel.metrics[0].name}: {first.note}{suffix}")
+            (a, b), note, metric = searches[0].names, searches[0].note, searches[0].observed.panel.metrics[0].name
+            others = f" (and {format_count(n - 1, 'more comparison')} without an answer)" * (n > 1)
+            raise InputError(f"{a} and {b} by {metric}: {note}{others}")
         for search in searches:
             search.run()
     powers = tuple(search.build_power(grouped.name, grouped.unit) for search in searches)

@@ -703,7 +703,8 @@ def _format_precision(row: Precision) -> str:
     """Return precision and its interval in percent; that is whole, rounded outwards."""
     if row.precision is None:
         return "none judged"
-    return f"{100 * row.precision:.1f} ({math.floor(100 * row.low + 1e-9)}-{math.ceil(100 * row.high - 1e-9)})"
+    low, high = np.floor(100 * row.low + 1e-9), np.ceil(100 * row.high - 1e-9) + 0.0
+    return f"{100 * row.precision:.1f} ({low:.0f}-{high:.0f})"
 
 
 def _iter_evaluation_blocks(evaluation: RankingEvaluation, *, everything: bool) -> Iterator[Block]:

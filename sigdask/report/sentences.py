@@ -461,11 +461,11 @@ def _describe_margins(results: ComparisonResults) -> Iterator[str]:
     --------
     "Margin 0.01 on f1: A against B is equivalent in news, not worse in speech, web."
     """
-    table, noun = results.table, _Groups(results.table).noun
-    table = table.take(np.flatnonzero(~np.isnan(table["margin.margin"])))
+    table = results.table.take(np.flatnonzero(~np.isnan(results.table["margin.margin"])))
     pairs = table.number_rows("a", "b", "metric")
-    tested = [[*iter_results(table.take(np.flatnonzero(pairs == k)))] for k in np.unique(pairs)[:MAX_NAMED]]
-    for first, own in zip(turn_to_better(own[0] for own in tested), tested, strict=True):
+    tested = [table.take(np.flatnonzero(pairs == k)) for k in np.unique(pairs)[:MAX_NAMED]]
+    for first, part in zip(turn_to_better(get_result(part, 0) for part in tested), tested, strict=True):
+        own, noun = [*iter_results(part)], _Groups(part).noun
         places: dict[str, list[str]] = {}
         for r in own if own[0].a == first.a else map(turn, own):
             place = " of ".join(filter(None, (r.test_set, r.subset and r.subset["value"])))

@@ -8,6 +8,7 @@ import pytest
 from command import call_sigdask
 
 import sigdask
+from sigdask.errors import InputError
 from sigdask.statistics.power import compute_sign_power
 
 RNG = np.random.default_rng(11)
@@ -154,3 +155,8 @@ def test_correlated_items_are_warned_of_before_the_answer(tmp_path):
     by_document = call_sigdask("power", path, "--difference", "0.1", "--unit", "document", cwd=tmp_path)
     assert "correlated" not in by_document.stdout
     assert any("unit='document'" in note for note in sigdask.power(sigdask.read(path), difference=0.1).notes)
+
+
+def test_no_answer_for_any_pair_names_the_first_and_counts_the_others():
+    with pytest.raises(InputError, match=r"equal on every unit.* \(and 2 more comparisons without an answer\)"):
+        sigdask.power(dict.fromkeys("abc", SCORES["old"]), difference=0.04)

@@ -106,6 +106,13 @@ def test_their_json_is_read_again_and_refused_if_a_number_is_impossible(compute,
             load_results(path)
 
 
+def test_an_end_of_an_interval_that_was_altered_by_hand_is_shown(tmp_path):
+    path, computed = tmp_path / "results.json", evaluate_rankings().to_dict()
+    computed["precision"][0]["low"] = 1e308
+    path.write_text(json.dumps(computed))
+    assert "(inf-" in load_results(path).to_markdown()
+
+
 @pytest.mark.slow
 def test_pdflatex_takes_them(tmp_path):
     found = (evaluate_rankings(HOSTILE_NAMES[:6]), compute_power(), compute_independence())

@@ -170,6 +170,9 @@ def test_margins_of_further_pairs_are_counted():
     text = render(compare_all({s: rng.integers(0, 9, 30) for s in "abcd"}, margin=1, interval="none"))
     assert text.count("Margin 1 on mean:") == 3
     assert 'The column "within margin" has 3 more.' in text
+    counts = [Counts.from_numbers([0, 1, 2] * 9, {"a": [0, 1] * 13 + [0], "b": [1] * 27}, name=name) for name in "xy"]
+    results = compare_sets(counts, metrics=["MAE", "RMSE"], margin=9, interval="none")
+    assert headline.build_verdict(results).headline.count(" in all 2 test sets.") == 2
 
 
 def test_the_overview_names_no_best_system_at_a_tie():
