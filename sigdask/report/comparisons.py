@@ -475,7 +475,8 @@ def _build_score_column(table: Table, baseline: str | None, order: Sequence[str]
     marks: dict[str, str] = {}
     if baseline is None:
         ranking = build_ranking(table)
-        marks = dict(zip([s.system for s in ranking.systems], format_groups(ranking), strict=True))
+        form = "({})" if ranking.grouping == "ranks" else "{}"  # 33.6 with the rank 2 is no square
+        marks = dict(zip([s.system for s in ranking.systems], map(form.format, format_groups(ranking)), strict=True))
     else:
         better = (table.difference > 0) == higher_is_better
         for name, outcome, is_better in zip(table.a.tolist(), table.outcome.tolist(), better.tolist(), strict=True):

@@ -136,7 +136,7 @@ class DocumentTable:
         """Return the first rows, with a note on how many are left out instead of the test's."""
         n_left = sum(map(len, self.sections)) - n_rows
         note = (f"{n_left:,} more rows are not shown.",) if n_left > 0 else ()
-        return replace(next(self.divide(n_rows), self), title=self.title, note=note, warnings=())
+        return replace(next(self.divide(n_rows), self), title=self.title, note=note)
 
 
 Block = str | DocumentTable

@@ -21,6 +21,7 @@ def render_html(table: Block) -> str:
         parts.append(f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>")
     below = [" ".join(texts) for texts in (table.list_sentences(), table.note) if texts]
     parts += [f"<p><small>{_escape(text)}</small></p>" for text in below]
+    parts += [f"<p><small>Warning: {_escape(text)}</small></p>" for text in table.warnings]
     return "<div>" + "\n".join(parts) + "</div>"
 
 

@@ -151,11 +151,12 @@ def test_results_name_what_they_do_not_have():
 
 def test_a_warning_on_units_of_one_of_several_test_sets_names_it():
     documents, effects = np.repeat(np.arange(50), 8), np.random.default_rng(0).normal(size=(2, 50))
-    values = {"one": np.zeros(400), "two": effects[0][documents], "three": effects[1][documents]}
+    values, rest = (
+        {"one": np.zeros(400), "two": effects[0][documents], "three": effects[1][documents]},
+        np.arange(400) % 7,
+    )
     sets = [
-        Counts.from_scores(
-            {"a": x + np.arange(400) % 7 / 10, "b": np.zeros(400)}, name=name, groups={"document": documents}
-        )
+        Counts.from_scores({"a": x + rest / 10, "b": np.zeros(400)}, name=name, groups={"document": documents})
         for name, x in values.items()
     ]
     texts = [note.text for note in compare_sets(sets, **OPTIONS).notes if note.kind == "dependence"]

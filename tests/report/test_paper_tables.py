@@ -276,7 +276,7 @@ def test_a_grouping_chosen_by_hand_marks_systems_in_every_kind_of_output(groupin
     for text in (results.to_markdown(), results.to_latex()):
         assert "letter" not in text
     [[_, *rows]] = parse_tables(results.to_markdown())
-    assert {name: (cell.split()[1:] or [""])[0] for (name, _), (cell, _) in rows} == expected
+    assert {name: (cell.split()[1:] or [""])[0].strip("()") for (name, _), (cell, _) in rows} == expected
     _, _, *lines = str(results).partition("ranking by")[2].partition("\n\n")[0].splitlines()[1:]
     printed = [line.split() for line in lines]
     marks = {name: ([*row, ""][row.index(name) + 2], name) for row in printed for name in row if name in expected}

@@ -8,9 +8,10 @@ from builders import results_to_table
 
 from sigdask.api import compare_all, compare_sets, read
 from sigdask.counts import Counts
+from sigdask.nightly.report.overview import format_overview
 from sigdask.report import sentences as headline
 from sigdask.report.page import render_page
-from sigdask.report.screen import MAX_CLOSEST, format_overview, render, select_warnings
+from sigdask.report.screen import MAX_CLOSEST, render, select_warnings
 from sigdask.report.text import format_table
 from sigdask.results.fields import get_result
 from sigdask.results.table import Table

@@ -1,6 +1,5 @@
 """Several runs of each system: tests over runs and of recipes, against SciPy, enumeration and NumPy."""
 
-import re
 from itertools import combinations, product
 
 import numpy as np
@@ -98,7 +97,7 @@ def test_the_lead_of_several_systems_and_margins_are_of_these_runs():
     parts = [Counts.from_scores({"a": part[0], "b": part[1], "c": part[2] - 2}) for part in scores]
     results = compare_all(Counts.of_replicates(parts), metrics=["mean"], margin=1, interval="none", trials=999)
     headline = build_verdict(results).headline
-    assert re.search(r"ahead of the runner-up, ., by [^;]*; for these runs adjusted p", headline)
+    assert "; for these runs adjusted p" in headline
     assert headline.count("Margin 1 on mean, for these runs: ") == 3
     assert results.cite().text.index("within a margin") < results.cite().text.index("the p-values above")
 

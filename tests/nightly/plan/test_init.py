@@ -60,8 +60,8 @@ def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_p
 def test_documents_in_a_folder_are_those_of_the_test_set_of_their_name(tmp_path):
     for system in ("teams/A", "teams/B", "gold"):
         write_texts(tmp_path / system, ["de.txt", "fr.txt", "it.txt"])
+    (tmp_path / "docs").mkdir()
     for name in ("de", "fr"):
-        (tmp_path / "docs").mkdir(exist_ok=True)
         (tmp_path / "docs" / f"{name}.docs").write_text("".join(f"d{k // 2}\n" for k in range(12)))
     output, plan = init_plan(tmp_path, "--format", "segments")
     documents = {test_set["name"]: test_set.get("documents") for test_set in plan["test_set"]}
