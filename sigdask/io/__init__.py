@@ -3,7 +3,7 @@
 A URL is fetched as a whole when it is first opened, and readers then use the local copy. Secrets in a URL are hidden in
 errors, records and pages. Errors do not contain messages of the libraries, because these may contain credentials.
 
-Files are unpacked up to a limit, and texts are read in their encoding.
+Files are unpacked up to a limit, and texts are read in their encoding. The machine's cores are counted here as well.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def _format_interval(r: Result, s: Setting) -> str:
     is_alone = s.is_simultaneous and r.interval_simultaneous is None and r.interval is not None
     if is_alone and abs(r.interval.confidence - (1 - s.alpha)) > 1e-9:
         return ""  # of another confidence than the header's
-    return s.get_style(r).format_ends(r.difference, get_ends(r)) + " alone" * is_alone
+    return s.get_style(r).format_ends(r.difference, get_ends(r)) + " unadjusted" * is_alone
 
 
 def _name_checks(r: Result, alpha: float) -> str:
@@ -486,12 +486,13 @@ def _build_score_column(table: Table, baseline: str | None, order: Sequence[str]
 
 
 def _explain_system_marks(table: Table, groups: Sequence[Table], baseline: str | None) -> Iterator[str]:
-    alpha, has_contested = table.alpha, bool(table.is_contested.any())
-    rows, several = np.flatnonzero(table.is_contested), len(groups) > 1
-    pairs = [f"{table.a[k]} and {table.b[k]}{f' on {table.metric[k]}' * several}" for k in rows.tolist()]
+    alpha, rows = table.alpha, np.flatnonzero(table.is_contested).tolist()
+    has_contested, several = len(rows) > 0, len(groups) > 1
+    places = [", ".join(filter(None, (table.metric[k], table.test_set[k], table["subset.value"][k]))) for k in rows]
+    pairs = [f"{table.a[k]} and {table.b[k]}{f' on {place}' * several}" for k, place in zip(rows, places, strict=True)]
     if baseline is None:
         yield from dict.fromkeys(f"{explain_group_marks(build_ranking(group))} at {alpha:g}" for group in groups)
-        yield from [f"contested ({format_list([*dict.fromkeys(pairs)])}): {CONTESTED_MEANING}"] * has_contested
+        yield from [f"contested ({format_list(pairs, 3, '; ')}): {CONTESTED_MEANING}"] * has_contested
     else:
         yield f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha:g}"
         yield from [f"{UNDECIDED}: undecided"] * bool((table.decision == -1).any())

@@ -89,7 +89,7 @@ def test_each_metric_has_its_own_adjustment(tmp_path):
     assert re.search(r"Holm \(spearman\).*max-T[^()]*\(pearson\)", str(results))
     assert results.cite().text.count("n were adjusted in families of 3 comparisons") == 2
     assert " 0 resamples" not in results.cite().text
-    assert str(results).count(" alone") == 3  # intervals beside simultaneous ones
+    assert str(results).count("] unadjusted") == 3  # intervals beside simultaneous ones
 
 
 @pytest.mark.parametrize(
