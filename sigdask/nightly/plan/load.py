@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,6 +19,7 @@ from sigdask.interface import PLAN_KEYS, use_interface
 from sigdask.io import parse_toml, read_text
 from sigdask.nightly.gate.rules import FALSE_ALARMS_PER_YEAR, NonInferior, NotWorse, Rule
 from sigdask.nightly.plan import paths
+from sigdask.nightly.plan.lines import PlanKey, find_lines
 from sigdask.nightly.plan.model import (
     FILE_OPTIONS,
     PLAN_OPTIONS,
@@ -35,7 +37,6 @@ from sigdask.nightly.test_sets import TestSet
 from sigdask.options import SelectionOptions, fill_options, list_group_columns
 from sigdask.text import format_list, is_url, make_printable, redact, suggest_name
 
-PlanKey = tuple[str | int, ...]
 _T = TypeVar("_T")
 
 TABLES: dict[str | int, Any] = {
@@ -84,13 +85,25 @@ def attempt(complaints: list[Complaint], key: PlanKey, call: Callable[..., _T], 
 
 
 def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
-    """Return the error that lists all complaints, each with its key."""
-    texts = [f"{format_key(c.key)}: {c.text}" if c.key else c.text for c in complaints]
-    if len(texts) == 1:
-        return SeveralError(*f"{path}: {texts[0]}".splitlines())
-    more = [f"and {len(texts) - MAX_SHOWN} more"] if len(texts) > MAX_SHOWN else []
-    lines = "\n".join(texts[:MAX_SHOWN] + more).splitlines()
-    return SeveralError(f"{path}: {len(texts)} errors", *(f"  {line}" for line in lines))
+    """Return the error that lists all complaints, each with its line and key."""
+    lines = find_lines(read_text(path, EXPECTED))
+    found = sorted(((_find_line(complaint.key, lines), complaint) for complaint in complaints), key=itemgetter(0))
+    texts = [_format_complaint(line, complaint) for line, complaint in found[:MAX_SHOWN]]
+    if len(complaints) == 1:
+        return SeveralError(*f"{path}{', ' if complaints[0].key else ': '}{texts[0]}".splitlines())
+    more = [f"and {len(complaints) - MAX_SHOWN} more"] if len(complaints) > MAX_SHOWN else []
+    rows = "\n".join(texts + more).splitlines()
+    return SeveralError(f"{path}: {len(complaints)} errors", *(f"  {row}" for row in rows))
+
+
+def _find_line(key: PlanKey, lines: Mapping[PlanKey, int]) -> int:
+    """Return the line of a key or of the table that lacks it; 0 for the plan as a whole."""
+    return next((lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in lines), 0)
+
+
+def _format_complaint(line: int, complaint: Complaint) -> str:
+    place = f"line {line}, " if line else ""
+    return f"{place}{format_key(complaint.key)}: {complaint.text}" if complaint.key else complaint.text
 
 
 def format_key(key: PlanKey) -> str:

@@ -28,7 +28,8 @@ from sigdask.nightly.gate.judge import check_margin
 from sigdask.nightly.gate.rules import NonInferior, Rule, covers_metric
 from sigdask.nightly.gate.verdicts import check_direction
 from sigdask.nightly.plan import Plan, TestSet
-from sigdask.nightly.plan.load import Complaint, PlanKey, attempt, build_error, check_rule_metrics
+from sigdask.nightly.plan.lines import PlanKey
+from sigdask.nightly.plan.load import Complaint, attempt, build_error, check_rule_metrics
 from sigdask.nightly.test_sets import build_study
 
 

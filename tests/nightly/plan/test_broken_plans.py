@@ -161,3 +161,31 @@ def test_whatever_a_value_is_the_plan_loads_or_is_refused(folder, path, value):
         load_plan(folder / "fuzz.toml")
     except InputError as error:
         assert str(error).startswith(str(folder / "fuzz.toml"))  # noqa: PT017
+
+
+PLAN_WITH_ERRORS = '''sead = 1
+gate.rules = [  # one on each line
+  { rule = "not-worse", alpah = 0.1 },
+  { rule = "nope" },
+]
+
+[[test_set]]
+name = "one"
+systems = { "a b.c" = """
+none""" }
+
+[[test_set]]
+"gold" = 7
+[test_set.columns]
+item = 5
+'''
+
+
+def test_errors_name_the_lines_of_their_keys(folder):
+    rows = check_refused(folder, PLAN_WITH_ERRORS.encode()).splitlines()[1:]
+    places = [
+        "line 1, sead", "line 3, gate.rules[0].alpah", "line 4, gate.rules[1].rule", "line 9, test_set[0].systems",
+        "line 12, test_set[1].name", "line 12, test_set[1].systems", "line 13, test_set[1].gold",
+        "line 15, test_set[1].columns.item",
+    ]  # fmt: skip
+    assert [row.strip().partition(": ")[0] for row in rows] == places
