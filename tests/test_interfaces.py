@@ -39,7 +39,7 @@ TABLES = {
     [
         ("gap", "--missing pairwise ", "missing='pairwise' ", 'missing = "pairwise" '),
         ("no_id", "--align position", "align='position'", 'align = "position"'),
-        ("capitals", "--columns score=AP", "columns={'score': 'AP'}", 'columns = {score = "AP"}'),
+        ("capitals", "--columns score=AP+X", "columns={'score': 'AP+X'}", 'columns = {score = "AP+X"}'),
         (
             "same_id",
             "--columns item=item+COLUMN.",

@@ -26,6 +26,7 @@ from sigdask.report.sentences import (
     MAX_PLAIN,
     describe_contradiction,
     describe_method,
+    describe_recipes,
     describe_shown_margin,
     describe_test,
     format_ends,
@@ -392,7 +393,9 @@ def build_paper_tables(
     else:
         main = _build_pair_table(table, styles, on_set)
     warnings = tuple(note.text for note in results.notes if note.kind in CHANGES_VERDICTS)
-    described = replace(main, note=(describe_paper_test(results),), warnings=warnings)
+    of_runs = ["marks are of these runs", *(text[:-1] for text in describe_recipes(results))]
+    legend = (*main.legend, *of_runs * table.has("runs"))
+    described = replace(main, legend=legend, note=(describe_paper_test(results),), warnings=warnings)
     return [described, *([build_joint_table(results, styles)] if results.together else [])]
 
 
@@ -513,7 +516,7 @@ def format_groups(ranking: SystemRanking) -> list[str]:
 
 def explain_group_marks(ranking: SystemRanking) -> str:
     """Return a clause that explains the output of `format_groups`."""
-    meaning = GROUPINGS[ranking.grouping].meaning
+    meaning = f"{GROUPINGS[ranking.grouping].meaning}{' for these runs' * ranking.of_runs}"
     if ranking.clusters is None or ranking.grouping != "clusters":
         return meaning.replace("systems", "systems" if ranking.clusters is None else "metrics")
     start = "a cluster begins with a metric that is significantly worse than one of the previous cluster"

@@ -380,12 +380,14 @@ def _describe_scope_of_runs(r: Result, alpha: float) -> str:
     return f", averaged over {runs.n_runs} {paired}{runs.column}s each{only}, for the recipes {recipes}"
 
 
-def _describe_recipes(results: ComparisonResults) -> Iterator[str]:
+def describe_recipes(results: ComparisonResults) -> Iterator[str]:
     """Yield a sentence on how many of several differences hold for new runs (the recipes), if systems have runs."""
-    if len(results) > 1 and (n := np.count_nonzero(results.table["runs.n_runs"])):
-        are = [r.runs.verdict == "significant" for r in results if r.runs and r.runs.best_p is not None]
-        found = f"{sum(are):,} of {n:,} differences are significant" if are else "no difference was tested"
-        yield f"For new runs of the systems (the recipes), {found}."
+    runs = [r.runs for r in results if r.runs] if results.table.has("runs") else []
+    if len(results) > 1 and runs:
+        are = [own.verdict == "significant" for own in runs if own.best_p is not None]
+        found = f"{sum(are):,} of {len(runs):,} differences are significant" if are else "no difference was tested"
+        pairing = join_phrases(sorted({f"{'' if own.is_paired else 'un'}paired {own.column}s" for own in runs}))
+        yield f"For new runs of the systems (the recipes; {pairing}), {found}."
 
 
 def describe_runs(r: Result) -> Iterator[str]:
@@ -784,7 +786,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
     chance = () if results.together else describe_chance(table, table.metric.codes)
     return Verdict(
         scope=tuple(f"{note.text}." for note in results.notes if note.kind == "scope"),
-        sentences=(*complete, *_describe_recipes(results), *_describe_margins(results), *chance),
+        sentences=(*complete, *describe_recipes(results), *_describe_margins(results), *chance),
         checks=describe_checks(table),
         is_checked=is_checked,
         doubtful=find_doubtful(table),

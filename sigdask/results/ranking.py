@@ -40,11 +40,13 @@ class SystemRanking(NamedValues):
         Number of each system's cluster, if metrics are compared by their agreement with people (`number_clusters`).
     requested : str
         How systems that do not differ significantly are to be marked, as in `options.RankingMarkOptions`.
+    of_runs : bool
+        Whether scores are means over several runs, for which alone the marks hold.
     """
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON object of the ranking. It has clusters if there are any, but not how systems are marked."""
-        values = {name: value for name, value in to_plain(self).items() if name != "requested"}
+        values = {name: value for name, value in to_plain(self).items() if name not in {"requested", "of_runs"}}
         return {name: value for name, value in values.items() if name != "clusters" or value is not None}
 
     @property
@@ -130,6 +132,7 @@ def build_ranking(table: Table) -> SystemRanking:
         systems=tuple(systems_ranked),
         clusters=_find_clusters(table, pairs, [systems.index(ranked.system) for ranked in systems_ranked]),
         requested=table.grouping,
+        of_runs=table.has("runs"),
     )
 
 

@@ -256,7 +256,7 @@ def check_types(
         Gold or a system has no element, or no element of a system has a type of gold.
     """
     check_not_empty(gold_path, len(gold), {name: len(used) for name, used in systems.items()}, noun)
-    known, parts, is_clear, told = {*gold}, [], False, _told.get()
+    known, parts, is_clear, example, told = {*gold}, [], False, "", _told.get()
     for name, used in systems.items():
         foreign = [type_ for type_ in used if type_ not in known]
         if len(foreign) == len(used):
@@ -270,9 +270,12 @@ def check_types(
             where = "" if told is None else " in one run"
             parts.append(f"{name} {len(foreign):,} of {len(used):,}{where} (such as {min(foreign)!r})")
             is_clear |= 2 * len(foreign) >= len(used)
+            example = example or min(foreign)
             if told is not None:
                 told.add((name, noun, types))
     note = f"{types} that gold never has are never correct: {format_list(parts)}"
+    if example and remedy is None and not have_roles:
+        note += f"; {spell_map({example: 'LABEL'})} replaces one by a label of gold"
     return [ScopeNote(note) if is_clear else note] if parts else []
 
 

@@ -147,7 +147,8 @@ def list_scores(table: FileTable, roles: Roles, options: Options) -> tuple[str, 
         raise build_roles_error(table, "has no column of scores", [spell("columns", "score=COLUMN")])
     ways = [f"{spell('columns', f'score={column}')} (if it is the score)" for column in (*scores, *plain)]
     if scores:
-        ways.append(spell("ignore", *unknown))
+        all_scores = "score=" + "+".join((*scores, *plain))
+        ways = [*[f"{spell('columns', all_scores)} (if all are scores)"] * bool(plain), spell("ignore", *unknown)]
     raise build_roles_error(table, f"{_join(unknown)} may be scores or not", ways)
 
 

@@ -74,7 +74,7 @@ def list_keys(table: Table) -> list[tuple[Any, ...]]:
 
 KIND_WORDS = {
     "reversed": "reversed", "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
-    "scores": "with other scores", "p": "with another p", "details": "with other details",
+    "scores": "with other scores", "p": "with another p", "details": "with another interval, note or signature",
 }  # fmt: skip
 """Words for kinds of changes, in the order in which they are counted and listed."""
 

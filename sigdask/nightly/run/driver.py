@@ -119,7 +119,7 @@ class Outcome:
             return self.unjudged.exit_status
         if self.gate is not None and not self.gate.passed:
             return 1
-        return UnfinishedError.exit_status if self.unwritten else 0
+        return UnfinishedError.exit_status if self.unwritten or self.untold else 0
 
 
 @use_interface("plan")

@@ -137,7 +137,11 @@ def test_whole_runs_are_units_and_families_adjust_the_p_of_recipes_by_holm(tmp_p
     p = sorted((r.runs.p_value, r.runs.p_adjusted) for r in results)
     holm = np.maximum.accumulate([(3 - k) * value for k, (value, _) in enumerate(p)]).clip(max=1)
     assert [adjusted for _, adjusted in p] == pytest.approx(holm)
-    assert f"(the recipes), {sum(holm <= 0.05)} of 3 " in build_verdict(results).headline
+    found = f"(the recipes; unpaired runs), {sum(holm <= 0.05)} of 3 "
+    assert found in build_verdict(results).headline
+    for text in (results.to_markdown(), results.to_latex()):  # letters too are of these runs only
+        assert found in text
+        assert "not significantly different for these runs" in text
 
 
 @pytest.mark.slow
@@ -201,4 +205,5 @@ def test_a_test_set_without_runs_stands_beside_one_with_runs(tmp_path):
     sets = [read(tmp_path / "long.csv"), Counts.from_scores({"a": [1, 0, 1, 1], "b": [0, 0, 1, 0]}, name="none")]
     results = compare_sets(sets, trials=99)
     assert str(results).startswith("long.csv: ")  # the test set has no name to begin with
-    assert "For new runs of the systems (the recipes), 1 of 1 differences are significant." in str(results)
+    for text in (str(results), results.to_markdown(), results.to_latex()):
+        assert "For new runs of the systems (the recipes; paired seeds), 1 of 1 differences are significant." in text

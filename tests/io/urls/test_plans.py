@@ -78,6 +78,6 @@ def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_key(night, systems, 
     with pytest.raises(InputError) as raised:
         load_plan(night / "bad.toml")
     message = str(raised.value)
-    assert all(f"  {key}: " in message for key in ("test_set[0].systems", "test_set[0].gold", "report.json"))
+    assert all(f", {key}: " in message for key in ("test_set[0].systems", "test_set[0].gold", "report.json"))
     assert place in message
     assert "5ecret" not in message

@@ -136,9 +136,9 @@ def test_a_test_set_with_runs_changes_no_other(tmp_path):
     first, second = run(2)
     assert "simultaneous 95 % interval" in alone
     assert first.split("\n\ntest:")[0] == alone.split("\n\ntest:")[0]
-    assert "For new runs of the systems (the recipes), " in second
+    assert "For new runs of the systems (the recipes; " in second
     paths = [tmp_path / f"set{k}.csv" for k in range(2)]
     counts = [read(path, options=Options(name=path.stem)) for path in paths]
     results = compare_sets(counts, metrics=["mean"], interval="auto", adjust="max-t", trials=5000)
     assert [r.interval_simultaneous is None for r in results] == [False] * 3 + [True] * 3
-    assert re.search(r"the recipes\), \d of 3 differences are significant", str(results))
+    assert re.search(r"the recipes; paired runs\), \d of 3 differences are significant", str(results))
