@@ -181,18 +181,13 @@ class DamagedError(SigdaskError):
         return self if self.where else DamagedError(self.fault, store)
 
 
-def build_extra_error(package: str, extra: str, purpose: str) -> InputError:
-    """Return the error for an optional package that is not installed."""
-    return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")
-
-
 @contextmanager
-def explain_missing(package: str, extra: str, purpose: str) -> Iterator[None]:
+def explain_missing(package: str, purpose: str) -> Iterator[None]:
     """Raise the error for an optional package if the block cannot import it."""
     try:
         yield
     except ImportError:
-        raise build_extra_error(package, extra, purpose) from None
+        raise InputError(f"{purpose} needs {package}, which is not installed: pip install '{package}'") from None
 
 
 class MissingItemsError(InputError):

@@ -67,7 +67,7 @@ def _parse_measure(name: str, *, may_correct: bool = True) -> tuple[str, Any]:
 
     The capitals of an unknown name are corrected once: of `nDCG@ten` no spelling is known.
     """
-    with explain_missing("ir-measures", "ir", f"metric {name!r}"):
+    with explain_missing("ir-measures", f"metric {name!r}"):
         import ir_measures
     try:
         parsed = ir_measures.parse_measure(name)

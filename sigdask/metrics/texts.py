@@ -112,7 +112,7 @@ def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Arra
 
 
 def _build_scorer(scorer: str, references: list[list[str]], **options: Any) -> Any:
-    with explain_missing("sacrebleu", "mt", scorer):
+    with explain_missing("sacrebleu", scorer):
         from sacrebleu import metrics
     try:
         return getattr(metrics, scorer)(references=references, **options)
@@ -162,7 +162,7 @@ def count_errors(
             f"metric {name!r} takes one reference, but each item has {len(gold[0])}",
             remedy=f"leave out {spell('references')}",
         )
-    with explain_missing("jiwer", "asr", "an error rate of transcripts"):
+    with explain_missing("jiwer", "an error rate of transcripts"):
         import jiwer
         from rapidfuzz.distance import Levenshtein  # with which jiwer aligns
     normalizers = [jiwer.ToLowerCase()] if lowercase else []

@@ -79,7 +79,7 @@ def test_several_sheets_with_data_are_an_error(tmp_path):
 def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     path = write_workbook(tmp_path / "scores.xlsx", ROWS)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(InputError, match=r"pip install 'sigdask\[xlsx\]'"):
+    with pytest.raises(InputError, match=r"pip install 'openpyxl'"):
         read(path)
 
 

@@ -124,7 +124,7 @@ def test_measures_need_rankings():
 
 def test_without_the_library_the_extra_is_named(counts, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ir_measures", None)
-    with pytest.raises(InputError, match=r"pip install 'sigdask\[ir\]'"):
+    with pytest.raises(InputError, match=r"pip install 'ir-measures'"):
         find_metric("AP", counts)
 
 

@@ -97,5 +97,5 @@ def test_what_cannot_be_written_is_said(tmp_path):
 def test_without_matplotlib_it_is_said_how_to_install_it(monkeypatch):
     results = compare_named()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"pip install 'sigdask\[report\]'"):
+    with pytest.raises(InputError, match=r"pip install 'matplotlib'"):
         results.plot("matrix")

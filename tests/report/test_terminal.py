@@ -20,7 +20,7 @@ from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
 def test_classical_tests_stand_below_the_table_those_for_contrast_with_their_cost(yeh):
     text = render(compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="sign,two-sample-t"))
-    assert re.search(r"I  II  recall  sign +28  0\.000196   34  exact; 69 without a difference dropped\n", text)
+    assert re.search(r"I  II  recall  sign +28  0\.000196   34  exact; 69 units of equal scores left out\n", text)
     assert re.search(r"two-sample-t +3\.282 .* for contrast, as if independent; ", text)
     assert "f1: sign, two-sample-t: does not apply: the denominator depends on the system" in text
     assert "sign  " not in render(compare_all(yeh, metrics=["recall"], trials=99))

@@ -252,7 +252,7 @@ def count_signs(differences: UnitDifferences, alternative: str) -> Columns:
     """Test whether A wins as many units as it loses; for single 0/1 items this is McNemar's test."""
     wins, losses = ((sign * differences.values > differences.step).sum(axis=1) for sign in (1, -1))
     n = wins + losses
-    words = f"exact; {{dropped}} without a difference dropped{differences.unit_text}"
+    words = f"exact; {{dropped}} units of equal scores left out{differences.unit_text}"
     p = sign_test(wins, losses, alternative)
     return build_test(wins.astype(np.float64), p, n, differences.n_units - n, repeat(words, len(n)))
 

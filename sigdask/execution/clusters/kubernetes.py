@@ -31,7 +31,7 @@ def open_cluster(description: ClusterDescription, security: Any) -> Iterator[Any
             'class kubernetes supports only plain tcp: write security = "tcp" for a network in which you trust all '
             "pods, or start a DaskCluster with TLS and give its address (deploy/kubernetes)"
         )
-    with explain_missing("dask-kubernetes", "kubernetes", "class kubernetes"):
+    with explain_missing("dask-kubernetes", "class kubernetes"):
         from dask_kubernetes.operator import KubeCluster
     yield KubeCluster(**build_arguments(description))
 

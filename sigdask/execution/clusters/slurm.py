@@ -32,7 +32,7 @@ from sigdask.execution.clusters.description import ClusterDescription, write_cer
 def check_queue(description: ClusterDescription) -> None:
     """Raise unless this machine has dask-jobqueue and the queue's submit command."""
     handler = signal.getsignal(signal.SIGINT)
-    with explain_missing("dask-jobqueue", "slurm", "class slurm"):
+    with explain_missing("dask-jobqueue", "class slurm"):
         import dask_jobqueue  # noqa: F401  # takes over Ctrl-C when it is imported
     with suppress(ValueError):  # in another thread than the main one
         signal.signal(signal.SIGINT, handler)

@@ -32,7 +32,7 @@ def open_cluster(description: ClusterDescription, security: Any) -> Iterator[Any
     import dask
     from distributed import SSHCluster
 
-    with explain_missing("asyncssh", "ssh", "class ssh"):
+    with explain_missing("asyncssh", "class ssh"):
         import asyncssh  # noqa: F401
     options = description.options
     if description.maximum is not None or len(options.hosts) < 2:

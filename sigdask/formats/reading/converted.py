@@ -167,7 +167,7 @@ def convert_workbook(path: Path, sheet_name: str | None) -> bytes | None:
             _check_sheets(path, packed)
     except WORKBOOK_ERRORS:
         return None
-    with explain_missing("openpyxl", "xlsx", f"{path}: an Excel workbook"):
+    with explain_missing("openpyxl", f"{path}: an Excel workbook"):
         import openpyxl
     try:
         book = openpyxl.load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)

@@ -210,7 +210,7 @@ def create_engine(url: URL, *, is_writer: bool) -> Engine:
         begin = "BEGIN IMMEDIATE" if is_writer else "BEGIN"
         sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
-    with explain_missing("psycopg", "postgres", "a PostgreSQL store"):
+    with explain_missing("psycopg[binary]", "a PostgreSQL store"):
         return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTION_OPTIONS}, **single)
 
 

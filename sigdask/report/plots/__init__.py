@@ -56,7 +56,7 @@ def use_style() -> Iterator[None]:
     InputError
         matplotlib is not installed.
     """
-    with explain_missing("matplotlib", "report", "a figure"):
+    with explain_missing("matplotlib", "a figure"):
         import matplotlib as mpl
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)

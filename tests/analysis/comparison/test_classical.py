@@ -51,7 +51,7 @@ def test_tests_are_those_that_were_asked_for_in_their_order():
             p_value=0.25,
             n=3,
             assumes_independence=False,
-            detail="exact; 0 without a difference dropped",
+            detail="exact; 0 units of equal scores left out",
         ),
     )
     with pytest.raises(InputError, match="no classical test 'zeta'; expected t, sign"):
