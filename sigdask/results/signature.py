@@ -27,6 +27,7 @@ from sigdask.randomization.stream import SCHEME
 from sigdask.results.columns import encode
 from sigdask.results.record import NamedValues
 from sigdask.results.table import CHUNK_ROWS, Table
+from sigdask.statistics.numbering import find_first_rows, number_rows
 
 TRIALS, EXACT, LIMITS = "trials", "exact", "limits"
 """How p was computed: (k + 1) / (n + 1) from random trials, exactly, or as the upper of two limits."""
@@ -146,15 +147,17 @@ def format_signatures(table: Table) -> list[str | None]:
     if not table.has("origins"):
         return [None] * len(table)
     data = (table[f"origins.{name}"].tolist() for name in (*DATA, "version"))
-    rows = zip(_iter_settings(table), *data, strict=True)
+    rows = zip(_encode_settings(table).tolist(), *data, strict=True)
     return [f"{settings}{units}.{a}.{b}|v:{version}" if units else None for settings, units, a, b, version in rows]
 
 
-def _iter_settings(table: Table) -> Iterator[str]:
-    """Yield what stands before the digests of the data in the signature of each row."""
-    names = (table[path].tolist() for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY)))
-    numbers = (table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated)
-    return map(_format_settings, *names, *(column.tolist() for column in numbers))
+def _encode_settings(table: Table) -> Texts:
+    """Return what stands before the digests of the data in the signature of each row."""
+    texts = [table[path] for path in (*TESTED, "signature", *(f"origins.{name}" for name in FAMILY))]
+    numbers = [table["origins.seed"], table.n_trials, table.is_exact, table.is_enumerated]
+    codes = number_rows(*(column.codes for column in texts), *numbers)
+    first_rows = find_first_rows(codes)
+    return encode(map(_format_settings, *(column[first_rows].tolist() for column in (*texts, *numbers))), codes)
 
 
 TESTED = ("test_set", "subset.column", "subset.value", "unit", "metric", "alternative", "origins.method")
@@ -165,7 +168,6 @@ FAMILY = ("code", "adjust", "members", "family")
 DATA = ("units", "data_a", "data_b")
 
 
-@lru_cache(maxsize=4096)
 def _format_settings(*settings: Any) -> str:
     """Return what stands before the digests of the data in a signature."""
     test_set, column, value, unit, metric, alternative, method_and_limit, scorer, code, *rest = settings
@@ -210,8 +212,7 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], In
     """
     if not table.has("origins"):
         return table
-    settings = encode(text for part in table.split(CHUNK_ROWS) for text in _iter_settings(part))
-    signed = settings, *(table[f"origins.{name}"] for name in DATA)
+    signed = _encode_settings(table), *(table[f"origins.{name}"] for name in DATA)
     codes, texts = np.zeros(len(table), np.int32), [("", "", "")]
     for adjust, counts, rows in families:
         codes[rows] = len(texts)

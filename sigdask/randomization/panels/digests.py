@@ -16,6 +16,7 @@ import hashlib
 import inspect
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import islice
 from pathlib import Path
 from types import FunctionType
 from typing import Any, ClassVar, Self
@@ -158,20 +159,33 @@ def hash_parts(parts: Iterable[Any], n: int) -> int:
 def _add_items(hasher: Any, kind: str, items: Iterable[Any], n: int) -> None:
     """Add the type of a sequence, and its items one after the other, to a hash."""
     hasher.update(f"<{kind}>{n}:".encode())
-    for item in items:
-        _add_value(hasher, item)
+    remaining = iter(items)
+    while batch := [*islice(remaining, BATCH)]:
+        if {*map(type, batch)} <= PLAIN_TYPES:
+            hasher.update("".join(map(_format_plain, batch)).encode())
+        else:
+            for item in batch:
+                _add_value(hasher, item)
     hasher.update(b">")
+
+
+BATCH = 4096
+"""Items hashed at a time. One at a time, half a million signatures take twice as long."""
 
 
 PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
 """Types whose values are hashed as text. Any search for another way would take longer than hashing."""
 
 
+def _format_plain(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return f"<{type(value).__name__}>{len(text)}:{text}>"
+
+
 def _add_value(hasher: Any, value: Any) -> None:
     """Add a value's type and content to a hash, with each part delimited."""
     if type(value) in PLAIN_TYPES:
-        text = value if isinstance(value, str) else repr(value)
-        hasher.update(f"<{type(value).__name__}>{len(text)}:{text}>".encode())
+        hasher.update(_format_plain(value).encode())
         return
     value = _as_hashed(value)
     is_numeric = isinstance(value, np.ndarray) and value.dtype != object

@@ -254,7 +254,7 @@ class ScoredSums:
             sums = np.empty(len(self.pairs), np.int64)
             for rows, i, j in self._iter_pairs(np.arange(len(self.pairs))):
                 differ = (by_system[i] != by_system[j]).any(axis=1)
-                sums[rows] = differ.sum(axis=1) if weights is None else differ @ weights
+                sums[rows] = differ.sum(axis=1, dtype=np.int32) if weights is None else differ @ weights
             by_fields[fields] = sums
         return np.column_stack([by_fields[metric.fields] for metric in self.metrics])
 
@@ -272,9 +272,9 @@ class ScoredSums:
             for rows, i, j in self._iter_pairs(exact):
                 differences = by_system[i] - by_system[j]
                 sizes = np.abs(differences)
-                n_discordant = (sizes > 0).sum(axis=1)
-                has_one_size = n_discordant * sizes.max(axis=1, initial=0) == sizes.sum(axis=1)
-                n_wins = (differences > 0).sum(axis=1)
+                n_discordant = (sizes > 0).sum(axis=1, dtype=np.int32)
+                has_one_size = n_discordant.astype(np.int64) * sizes.max(axis=1, initial=0) == sizes.sum(axis=1)
+                n_wins = (differences > 0).sum(axis=1, dtype=np.int32)
                 result[rows[has_one_size], m] = np.column_stack([n_wins, n_discordant - n_wins])[has_one_size]
         return result
 
