@@ -52,7 +52,7 @@ from sigdask.options import OPTIONS, Adjust, SelectionOptions
 from sigdask.randomization.families import MaxTFamily
 from sigdask.randomization.slabs import Job, Tallies
 from sigdask.randomization.tallies import Tally
-from sigdask.results.columns import Columns, encode, join_columns, take_rows
+from sigdask.results.columns import RECIPE, Columns, encode, join_columns, take_rows
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets, get_version
 from sigdask.results.fields import note_unused
 from sigdask.results.record import Note, NoteValue, drop_duplicates
@@ -242,6 +242,9 @@ class Study:
         notes += _name_notes(names, [analysis.notes for analysis in self.analyses])
         if len(table) > 1 and all(family.method != "none" and len(rows) == 1 for family, rows in families):
             notes.append(note_unused(OPTIONS["adjust"], "if each metric has one comparison"))
+        is_chosen = self.spec.requested.get("interval") in {"bootstrap", "inversion"}
+        if is_chosen and table["interval.method"].equals(RECIPE).any():
+            notes.append(note_unused(OPTIONS["interval"], "on runs of systems, whose intervals are those of recipes"))
         adjusted = [entry.build_note(len(rows)) for entry, rows in _select_adjusted(table, families)]
         is_alike = len({note.adjust for note in adjusted}) == 1
         return ComparisonResults(

@@ -213,7 +213,8 @@ def _write_index(site: Path) -> None:
     """Write the index of all plans from their summaries."""
     summaries = [(quote(file.parent.name), _read_summary(file)) for file in sorted(site.glob(f"*/{SUMMARY}"))]
     worst_first = sorted(summaries, key=lambda item: ("failed", "", "passed").index(item[1].gate))
-    context = {"title": "Plans", "created": "", "home": "", "plans": worst_first}
+    title = summaries[0][1].plan if len(summaries) == 1 else "Plans"
+    context = {"title": title, "created": "", "home": "", "plans": worst_first}
     write_parts(site / "index.html", [render_frame(context, {}, {"site": PagePart(None)}, "site.html")])
 
 
