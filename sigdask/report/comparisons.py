@@ -240,7 +240,8 @@ class ComparisonColumn(NamedTuple):
     is_varying: bool = False
 
 
-def _format_interval(r: Result, s: Setting) -> str:
+def format_interval(r: Result, s: Setting) -> str:
+    """Return the interval of a comparison as text, called unadjusted among simultaneous ones."""
     is_alone = s.is_simultaneous and r.interval_simultaneous is None and r.interval is not None
     if is_alone and abs(r.interval.confidence - (1 - s.alpha)) > 1e-9:
         return ""  # of another confidence than the header's
@@ -266,7 +267,7 @@ COLUMNS = (
     ComparisonColumn(Column("score A"), lambda r, s: s.get_style(r).format(r.score_a)),
     ComparisonColumn(Column("score B"), lambda r, s: s.get_style(r).format(r.score_b)),
     ComparisonColumn(Column("A - B"), lambda r, s: s.get_style(r).format(r.difference, sign=True)),
-    ComparisonColumn(Column("interval"), _format_interval),
+    ComparisonColumn(Column("interval"), format_interval),
     ComparisonColumn(Column("p", is_p=True), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)),
     ComparisonColumn(
         Column("adjusted p", is_p=True, is_pinned=True),

@@ -434,7 +434,7 @@ def turn(r: Result) -> Result:
         b=r.a,
         score_a=r.score_b,
         score_b=r.score_a,
-        difference=-r.difference,
+        difference=0.0 - r.difference,
         interval=interval and interval.replace(low=-interval.high, high=-interval.low),
         interval_simultaneous=ends and (-ends[1], -ends[0]),
         score_a_interval=r.score_b_interval,

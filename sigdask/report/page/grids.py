@@ -2,7 +2,7 @@
 
 The script draws tables, in which each distinct text is stored once; without scripts, the first rows are shown. A
 ranking is a dictionary for the templates: `title`, the `reference` from which the differences are, `rows`, the position
-of `zero`, `ticks`, `confidence` (kind and confidence of the intervals), and its marks.
+of `zero`, `ticks`, `intervals` (the header of the intervals), and its marks.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from sigdask.report.comparisons import (
     GROUPINGS,
-    MetricStyle,
     Setting,
     build_joint_table,
     build_test_table,
     explain_group_marks,
     format_deciding_p,
     format_groups,
+    format_interval,
     list_columns,
 )
 from sigdask.report.document import Column, DocumentTable
@@ -248,7 +248,7 @@ def _compare_with(table: Table, reference: str) -> list[Result]:
 
 def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -> Drawing:
     """Return a drawing with a row for each comparison."""
-    ends = [get_ends(r) for r in results]
+    setting, ends = Setting(results, alpha), [get_ends(r) for r in results]
     known = [pair if pair is not None and all(map(math.isfinite, pair)) else None for pair in ends]
     values = [0.0, *(r.difference for r in results), *(end for pair in known if pair for end in pair)]
     finite = [value for value in values if math.isfinite(value)]
@@ -265,7 +265,7 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
             "low": None if pair is None else locate(pair[0]),
             "high": None if pair is None else locate(pair[1]),
             "difference": format_signed(r.difference),
-            "interval": MetricStyle(r.metric).format_ends(r.difference, pair),
+            "interval": format_interval(r, setting),
             "p": format_deciding_p(r, alpha),
             "verdict": r.verdict,
         })  # fmt: skip
@@ -274,5 +274,5 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
         "reference": reference,
         "rows": rows,
         "zero": locate(0.0),
-        "confidence": Setting(results, alpha).interval_header.removesuffix("interval").strip() if any(known) else "",
+        "intervals": setting.interval_header if any(known) else "",
     }
