@@ -131,7 +131,8 @@ SENTENCES = {
     "clusters": "{Systems} are grouped in clusters of ranks. " + CLUSTERS,
     "tied": "{Systems} that are not significantly different from the best are called tied with it.",
     "ranks": CLUSTERS,
-    "sets": "Verdicts over several sets are about the mean difference{how}.",
+    "sets": "Verdicts over several sets are about the mean difference, each with its own {confidence:.4g} % confidence "
+    "interval by Student's t [[satterthwaite1946]]{how}.",
     "intervals": "{confidence:.4g} % confidence intervals of differences{alone} were computed by {methods}.",
     "simultaneous": "Simultaneous {confidence:.4g} % confidence intervals were computed by the largest statistic of "
     "the studentised bootstrap [[efron1993]], in one step, with {n:,} resamples.",
@@ -277,7 +278,8 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
         how = [f"computed from {_format_range(sampled)} random swaps [[phipson2010]]"] if sampled else []
         if any(verdict.p_adjusted is not None for verdict in results.together):
             how.append(f"adjusted by {ADJUSTMENTS['max-t'].sentence}")
-        yield "sets", {"how": f", with p-values {join_phrases(how)}" if how else ""}
+        p = f", and with p-values {join_phrases(how)}" if how else ""
+        yield "sets", {"confidence": 100 * (1 - results.alpha), "how": p}
 
 
 def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:

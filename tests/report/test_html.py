@@ -114,3 +114,4 @@ def test_the_page_says_of_verdicts_over_sets_what_its_table_has():
     counts = Counts.from_scores({"x": [*range(20)], "y": [*range(1, 21)]}, groups={"task": [*"ab" * 10]})
     page = compare_all(counts, metrics=["mean"], by="task", together=True, trials=99).to_html()
     assert "The mean of the differences of all sets." in page
+    assert '"head":"verdict","values":["contested"]' in page[page.index("data-together-0") :]

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from sigdask.report.comparisons import (
     GROUPINGS,
+    VERDICT_HINTS,
+    VERDICT_MARKS,
     Setting,
     build_joint_table,
     build_test_table,
@@ -156,11 +158,14 @@ def _list_interval_ends(results: Sequence[Result]) -> dict[str, list[float | Non
 
 
 def build_grid(name: str, caption: str, table: DocumentTable, left_out: str = "", **more: Any) -> PageTable:
-    """Return a table of a document as a grid: names filter its rows, and its last p stays visible."""
+    """Return a table of a document as a grid: names filter its rows, its last p stays visible, and marks are words."""
     [section] = table.sections
     *_, last_p = (column for column in section.columns if column.is_p)
     filters = {"test set", "subset", "metric", "test"}
     columns = [replace(c, is_filter=c.header in filters, is_pinned=c is last_p) for c in section.columns]
+    words = {mark: verdict for verdict, mark in VERDICT_MARKS.items()}
+    verdicts = [words.get(mark, "not significant") for mark in last_p.marks or ()]
+    columns += [Column("verdict", verdicts, is_name=True, is_filter=True, hints=VERDICT_HINTS)] if verdicts else []
     return PageTable(name, caption, columns, left_out, more)
 
 
@@ -181,7 +186,8 @@ def build_joint_grid(name: str, results: ComparisonResults) -> PageTable:
     """Return a grid of the verdicts over several test sets or subsets."""
     n = len(results.together)
     left_out = f"{MAX_TOGETHER:,} of {n:,}, those with the smallest p; the JSON has all." if n > MAX_TOGETHER else ""
-    return build_grid(name, "Comparisons over all sets", build_joint_table(results, n_rows=MAX_TOGETHER), left_out)
+    table = build_joint_table(results, n_rows=MAX_TOGETHER)
+    return build_grid(name, f"{table.title[0].upper()}{table.title[1:]}", table, left_out)
 
 
 MAX_IN_MATRIX = 150
