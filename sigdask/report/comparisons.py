@@ -391,7 +391,7 @@ def build_paper_tables(
         main = _build_system_table(table, styles, on_set)
     else:
         main = _build_pair_table(table, styles, on_set)
-    warnings = tuple(note.text for note in results.notes if note.kind in CHANGES_VERDICTS)
+    warnings = tuple(note.text for note in results.notes if note.kind in {"scope", *CHANGES_VERDICTS})
     of_runs = ["marks are of these runs", *(text[:-1] for text in describe_recipes(results))]
     legend = (*main.legend, *of_runs * table.has("runs"))
     described = replace(main, legend=legend, note=(describe_paper_test(results),), warnings=warnings)
