@@ -295,7 +295,7 @@ def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
     if (has := ~np.isnan(table["interval_simultaneous.0"])).any():
         of_family, shown = results.family and results.family.n_resamples, table["equal_scores.n_resamples"][has]
         yield "simultaneous", {"confidence": 100 * (1 - results.alpha), "n": of_family or int(shown.max())}
-    if tests := table.list_keys("tests"):
+    if tests := [name for name in table.list_keys("tests") if not np.isnan(table[f"tests.{name}.p_value"]).all()]:
         yield "classical", {"tests": _join_names(DESCRIPTIONS[name] for name in tests)}
     if found or not (table.is_exact | (table.n_trials == 0)).all():
         yield "random numbers", {"seed": results.seed}

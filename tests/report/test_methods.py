@@ -54,6 +54,7 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
         ({"alternative": "greater", "second_run": False}, "The p-values are one-sided", {"phipson2010"}),
         ({"method": "exact", "adjust": "none", "trials": None}, None, None),
         ({"interval": "bootstrap", "resamples": 200}, "paired bootstrap (Efron 1987) with 200 resamples", {"efron1987"}),
+        ({"tests": "t,mcnemar"}, "the results of the matched-pair t-test (Student 1908) are given", {"student1908"}),
         ({"seed": 11}, "Random numbers are those of Philox4x32-10 (Salmon et al. 2011) with seed 11.", {"salmon2011"}),
     ],
 )  # fmt: skip
