@@ -130,7 +130,8 @@ class Evaluation(PaperTables, RankingEvaluation):
 
     def paper_tables(self) -> list[DocumentTable]:
         """Return a table of the precision of the n best candidates, and one that compares the measures."""
-        return build_evaluation_tables(self)
+        tables = [_build_precision_table(self, everything=True)]
+        return [*tables, _build_pair_table(self)] if self.differences else tables
 
 
 def power(
@@ -666,12 +667,6 @@ def _describe_independence(r: Independence, alpha: float) -> Iterator[str]:
 
 
 # Candidate rankings
-
-
-def build_evaluation_tables(evaluation: RankingEvaluation) -> list[DocumentTable]:
-    """Return a table of each measure's precision of the n best, and one of the n at which a measure is better."""
-    tables = [_build_precision_table(evaluation, everything=True)]
-    return [*tables, _build_pair_table(evaluation)] if evaluation.differences else tables
 
 
 def _build_precision_table(evaluation: RankingEvaluation, *, everything: bool) -> DocumentTable:

@@ -72,6 +72,8 @@ MEANINGS = {
 }  # fmt: skip
 """Meanings of the marks of comparisons."""
 
+VERDICT_MARKS = {"significant": SIGNIFICANT, "undecided": UNDECIDED, "contested": CONTESTED_MARK}
+"""Marks of verdicts of comparisons."""
 
 VERDICT_HINTS = {
     "significant": "chance alone would rarely give a difference as large", "contested": CONTESTED_MEANING,
@@ -196,8 +198,8 @@ class Setting:
         Level of the verdicts.
     styles : mapping of str to MetricStyle
         How numbers of metrics are printed.
-    is_adjusted, is_simultaneous : bool
-        Whether there are adjusted p, and simultaneous intervals.
+    is_adjusted, is_simultaneous, of_recipes : bool
+        Whether there are adjusted p, simultaneous intervals, and intervals of recipes.
     interval_header, p_header : str
         Headers of the intervals, and of the p of single comparisons.
     """
@@ -210,8 +212,8 @@ class Setting:
         levels = {f"{100 * (1 - alpha):.4g} %"} if self.is_simultaneous else levels
         kind = "simultaneous" if self.is_simultaneous else "unadjusted" if self.is_adjusted else ""
         confidence = levels.pop() if len(levels) == 1 else ""
-        of_recipes = "of recipes" * any(r.runs is not None and r.runs.p_value is not None for r in results)
-        self.interval_header = " ".join(filter(None, (kind, confidence, "interval", of_recipes)))
+        self.of_recipes = any(r.runs is not None and r.runs.p_value is not None for r in results)
+        self.interval_header = " ".join(filter(None, (kind, confidence, "interval", "of recipes" * self.of_recipes)))
         self.p_header = "unadjusted p" if self.is_adjusted or len(results) > 1 else "p"
 
     def get_style(self, r: Result) -> MetricStyle:
@@ -240,7 +242,8 @@ class ComparisonColumn(NamedTuple):
     is_varying: bool = False
 
 
-def _format_interval(r: Result, s: Setting) -> str:
+def format_interval(r: Result, s: Setting) -> str:
+    """Return the interval of a comparison as text, called unadjusted among simultaneous ones."""
     is_alone = s.is_simultaneous and r.interval_simultaneous is None and r.interval is not None
     if is_alone and abs(r.interval.confidence - (1 - s.alpha)) > 1e-9:
         return ""  # of another confidence than the header's
@@ -266,7 +269,7 @@ COLUMNS = (
     ComparisonColumn(Column("score A"), lambda r, s: s.get_style(r).format(r.score_a)),
     ComparisonColumn(Column("score B"), lambda r, s: s.get_style(r).format(r.score_b)),
     ComparisonColumn(Column("A - B"), lambda r, s: s.get_style(r).format(r.difference, sign=True)),
-    ComparisonColumn(Column("interval"), _format_interval),
+    ComparisonColumn(Column("interval"), format_interval),
     ComparisonColumn(Column("p", is_p=True), lambda r, s: format_p_cell(r.p_value, s.alpha, is_bound=r.is_bound)),
     ComparisonColumn(
         Column("adjusted p", is_p=True, is_pinned=True),
@@ -323,7 +326,8 @@ def build_comparison_table(
         Whether checks that agree are marked.
     """
     results = turn_to_better(rows)
-    marks = [_mark(r, setting.alpha, with_checks=with_checks) for r in results]
+    check_marks = {"disagree": DISAGREES, "interval differs": DIFFERS, "agree": AGREES * with_checks, "": ""}
+    marks = [VERDICT_MARKS.get(r.verdict, "") + check_marks[_name_checks(r, setting.alpha)] for r in results]
     lead = np.array([r.difference if r.higher_is_better else -r.difference for r in results])
     columns = [*list_columns(results, setting)]
     last_p = [column for column in columns if column.header in {"adjusted p", setting.p_header}][-1]
@@ -343,13 +347,6 @@ def build_comparison_table(
         legend.append({"exact": "p exact", "bounds": "p between bounds"}.get(method, f"p of {method}"))
     legend += ["of metrics with ↓, less is better"] if any("↓" in s.name for s in setting.styles.values()) else []
     return DocumentTable.of(title, columns, legend)
-
-
-def _mark(r: Result, alpha: float, *, with_checks: bool) -> str:
-    """Return the marks of a comparison's verdict and of its checks."""
-    marks = {"disagree": DISAGREES, "interval differs": DIFFERS, "agree": AGREES * with_checks, "": ""}
-    verdicts = {"significant": SIGNIFICANT, "undecided": UNDECIDED, "contested": CONTESTED_MARK}
-    return verdicts.get(r.verdict, "") + marks[_name_checks(r, alpha)]
 
 
 # Tables for papers
@@ -383,16 +380,18 @@ def build_paper_tables(
     lower = set(table.metric[~table.higher_is_better].tolist())
     styles = {k: replace(style, name=f"{style.name} ↓") if k in lower else style for k, style in styles.items()}
     on_set = f" on {table.test_set[0]}" if len(np.unique(table.test_set.codes)) == 1 and table.test_set[0] else ""
-    can_list, is_large = _can_list_systems(table), Standings(table).n_members.max(initial=0) > 2
+    standings = Standings(table)
+    fits = has_one_score if len(table) and standings.design in {BASELINE, PAIR} else is_ranked
+    can_list = all(fits(table.take(rows)) for rows in group_rows(table))
     if layout == "systems" and not can_list:
         sides = "" if is_agreement(table) else " two-sided"
         problem = f"systems are listed if all pairs are compared{sides}, or all with one baseline, on the same items"
         raise InputError(problem, remedy=f"choose {spell('layout', 'pairs')}")
-    if len(table) and (layout == "systems" or (layout is None and can_list and is_large)):
+    if len(table) and (layout == "systems" or (layout is None and can_list and standings.n_members.max() > 2)):
         main = _build_system_table(table, styles, on_set)
     else:
         main = _build_pair_table(table, styles, on_set)
-    warnings = tuple(note.text for note in results.notes if note.kind in CHANGES_VERDICTS)
+    warnings = tuple(note.text for note in results.notes if note.kind in {"scope", *CHANGES_VERDICTS})
     of_runs = ["marks are of these runs", *(text[:-1] for text in describe_recipes(results))]
     legend = (*main.legend, *of_runs * table.has("runs"))
     described = replace(main, legend=legend, note=(describe_paper_test(results),), warnings=warnings)
@@ -411,16 +410,6 @@ def describe_paper_test(results: ComparisonResults) -> str:
     )
 
 
-def _can_list_systems(table: Table) -> bool:
-    """Return whether each system has one score, and comparisons with all others or with one baseline."""
-    fits = has_one_score if len(table) and Standings(table).design in {BASELINE, PAIR} else is_ranked
-    return all(map(fits, _split_groups(table)))
-
-
-def _split_groups(table: Table) -> list[Table]:
-    return [table.take(rows) for rows in group_rows(table)]
-
-
 def _build_pair_table(table: Table, styles: Styles, on_set: str) -> DocumentTable:
     """Return a table with a row per comparison."""
     results = [*iter_results(table)]
@@ -436,7 +425,7 @@ def _build_pair_table(table: Table, styles: Styles, on_set: str) -> DocumentTabl
 
 def _build_system_table(table: Table, styles: Styles, on_set: str) -> DocumentTable:
     """Return a table of systems by metrics, a section for each test set and subset."""
-    groups, standings = _split_groups(table), Standings(table)
+    groups, standings = [table.take(rows) for rows in group_rows(table)], Standings(table)
     noun = "metric" if is_agreement(table) else "system"
     baseline = table.b[0] if standings.design in {BASELINE, PAIR} else None
     order = [*dict.fromkeys(name for group in groups for name in _rank_systems(group, baseline))]
@@ -546,6 +535,7 @@ def build_joint_table(
 ) -> DocumentTable:
     """Return a table with a row per verdict over all sets, those with the smallest p first if not all are shown."""
     verdicts, alpha = list_joint(results), results.alpha
+    is_adjusted = any(v.p_adjusted is not None for v in verdicts)
     if n_rows is not None and len(verdicts) > n_rows:
         verdicts = sorted(verdicts, key=lambda v: (v.p_adjusted or 0.0, v.p_value))[:n_rows]
 
@@ -557,19 +547,20 @@ def build_joint_table(
         Column("sets", [f"{v.n_sets}" for v in verdicts]),
         Column("mean A - B", [style.format(v.difference, sign=True) for v, style in zip(verdicts, shown, strict=True)]),
         Column(
-            f"{100 * (1 - alpha):.4g} % interval",
+            f"{'unadjusted ' * is_adjusted}{100 * (1 - alpha):.4g} % interval",
             [style.format_ends(v.difference, v.interval) for v, style in zip(verdicts, shown, strict=True)],
         ),
         *build_p_columns(
             [format_p_cell(v.p_value, alpha, is_bound=v.method != "exact" and not v.n_extreme) for v in verdicts],
             [format_p_cell(v.p_adjusted, alpha, is_bound=v.is_adjusted_bound) for v in verdicts],
-            [("", SIGNIFICANT, CONTESTED_MARK)[outcome] for outcome in outcomes],
+            [VERDICT_MARKS.get(outcome, "") for outcome in outcomes],
         ),
     ]
-    adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" * any(v.p_adjusted is not None for v in verdicts)
-    legend = [f"{SIGNIFICANT if 1 in outcomes else 'none'} significant at {alpha:g}{adjusted}"]
-    legend += [f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}"] * (2 in outcomes)
-    return DocumentTable.of("over all sets: the mean difference", [c for c in columns if any(c.texts)], legend)
+    adjusted = f", p adjusted by {ADJUSTMENTS['max-t'].label}" * is_adjusted
+    legend = [f"{SIGNIFICANT if 'significant' in outcomes else 'none'} significant at {alpha:g}{adjusted}"]
+    legend += [f"{CONTESTED_MARK} contested, {CONTESTED_MEANING}"] * ("contested" in outcomes)
+    title = f"over all sets: the mean difference{' for these runs' * results.table.has('runs')}"
+    return DocumentTable.of(title, [c for c in columns if any(c.texts)], legend)
 
 
 # Classical tests

@@ -158,7 +158,8 @@ def _iter_float_lines(table: DocumentTable, caption: str | None, label: str) -> 
     title = escape_sentence(f"{table.title}.") if caption is None else caption
     yield from (f"% note: {make_printable(text)}" for text in table.warnings)
     columns = table.sections[0].columns
-    yield rf"\def\sigdasktable{{\begin{{tabular}}{{@{{}}{''.join(map(_format_alignment, columns))}@{{}}}}"
+    aligned = ("l" if c.is_name or c.is_p else "r@{}l" if _is_double(c) else "r" for c in columns)
+    yield rf"\def\sigdasktable{{\begin{{tabular}}{{@{{}}{''.join(aligned)}@{{}}}}"
     yield from (r"\toprule", _format_row(map(_format_header, columns)), r"\midrule", *_iter_rows(table.sections))
     yield from (r"\bottomrule", r"\end{tabular}}\sigdaskfit", r"\begin{\sigdaskfloat}", r"\centering")
     legend = map(escape_sentence, table.list_sentences())
@@ -195,10 +196,6 @@ def _format_cells(column: Column) -> Iterator[str]:
 def _is_double(column: Column) -> bool:
     """Return whether a column's marks go into a separate column, so that its numbers align."""
     return column.marks is not None and not column.is_p
-
-
-def _format_alignment(column: Column) -> str:
-    return "l" if column.is_name or column.is_p else "r@{}l" if _is_double(column) else "r"
 
 
 def _split_header(column: Column) -> list[str]:

@@ -40,10 +40,6 @@ def escape(text: str) -> str:
     return make_printable(text).translate(ESCAPES)
 
 
-def _escape_number(text: str) -> str:
-    return text.replace("<", ENTITIES["<"])
-
-
 def _iter_paragraph(sentences: Iterable[str]) -> Iterator[str]:
     if text := " ".join(sentences):
         yield f"{text}\n\n"
@@ -59,7 +55,7 @@ def _format_lines(section: Section) -> Iterator[str]:
 
 def _format_cells(column: Column) -> list[str]:
     """Return the cells of a column with marks behind the texts."""
-    texts = column.render(escape, _escape_number, "**{}**")
+    texts = column.render(escape, lambda text: text.replace("<", ENTITIES["<"]), "**{}**")
     if column.marks is None:
         return texts
     return [f"{text} {escape(mark)}".rstrip() for text, mark in zip(texts, column.marks, strict=True)]

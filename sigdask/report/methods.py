@@ -103,8 +103,8 @@ SENTENCES = {
     "comparisons": "{subject} were compared{place} by {metrics}{scorers}{subsets}{pairs}.",
     "systems": "Each difference was tested by approximate randomization, also called stratified shuffling "
     "[[noreen1989,yeh2000]], with sigdask {version} [[sigdask]]: under the null hypothesis the outputs of two systems "
-    "for the same {units} are exchangeable, so they were swapped and the metric was recomputed on the whole test "
-    "set{size}.",
+    "for the same {units} are exchangeable, so they were swapped and the metric was recomputed on all items of "
+    "both{size}.",
     "metrics": "Each difference in agreement was tested by a permutation test of both metrics' scores "
     "[[deutsch2021,deutsch2023]], a form of approximate randomization [[noreen1989,yeh2000]], with sigdask {version} "
     "[[sigdask]]: under the null hypothesis two metrics are exchangeable, so their standardised scores, or decisions "
@@ -131,7 +131,8 @@ SENTENCES = {
     "clusters": "{Systems} are grouped in clusters of ranks. " + CLUSTERS,
     "tied": "{Systems} that are not significantly different from the best are called tied with it.",
     "ranks": CLUSTERS,
-    "sets": "Verdicts over several sets are about the mean difference{how}.",
+    "sets": "Verdicts over several sets are about the mean difference, each with its own {confidence:.4g} % confidence "
+    "interval by Student's t [[satterthwaite1946]]{how}.",
     "intervals": "{confidence:.4g} % confidence intervals of differences{alone} were computed by {methods}.",
     "simultaneous": "Simultaneous {confidence:.4g} % confidence intervals were computed by the largest statistic of "
     "the studentised bootstrap [[efron1993]], in one step, with {n:,} resamples.",
@@ -277,7 +278,8 @@ def _iter_verdicts(results: ComparisonResults) -> Iterator[Used]:
         how = [f"computed from {_format_range(sampled)} random swaps [[phipson2010]]"] if sampled else []
         if any(verdict.p_adjusted is not None for verdict in results.together):
             how.append(f"adjusted by {ADJUSTMENTS['max-t'].sentence}")
-        yield "sets", {"how": f", with p-values {join_phrases(how)}" if how else ""}
+        p = f", and with p-values {join_phrases(how)}" if how else ""
+        yield "sets", {"confidence": 100 * (1 - results.alpha), "how": p}
 
 
 def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
@@ -293,7 +295,7 @@ def _iter_intervals(results: ComparisonResults) -> Iterator[Used]:
     if (has := ~np.isnan(table["interval_simultaneous.0"])).any():
         of_family, shown = results.family and results.family.n_resamples, table["equal_scores.n_resamples"][has]
         yield "simultaneous", {"confidence": 100 * (1 - results.alpha), "n": of_family or int(shown.max())}
-    if tests := table.list_keys("tests"):
+    if tests := [name for name in table.list_keys("tests") if not np.isnan(table[f"tests.{name}.p_value"]).all()]:
         yield "classical", {"tests": _join_names(DESCRIPTIONS[name] for name in tests)}
     if found or not (table.is_exact | (table.n_trials == 0)).all():
         yield "random numbers", {"seed": results.seed}

@@ -434,7 +434,7 @@ def turn(r: Result) -> Result:
         b=r.a,
         score_a=r.score_b,
         score_b=r.score_a,
-        difference=-r.difference,
+        difference=0.0 - r.difference,
         interval=interval and interval.replace(low=-interval.high, high=-interval.low),
         interval_simultaneous=ends and (-ends[1], -ends[0]),
         score_a_interval=r.score_b_interval,
@@ -698,17 +698,18 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
     for metric in dict.fromkeys(v.metric for v in results.together):
         verdicts = [v for v in results.together if v.metric == metric]
         p = [v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts]
-        first = min(range(len(p)), key=lambda k: (p[k], -abs(verdicts[k].difference)))
-        v, outcomes = verdicts[first], [judge_joint(verdict, results.alpha) for verdict in verdicts]
+        outcomes = [judge_joint(v, results.alpha) for v in verdicts]
+        first = min(range(len(p)), key=lambda k: (outcomes[k] != "significant", p[k], -abs(verdicts[k].difference)))
+        v, verdict = verdicts[first], outcomes[first]
         better, other = (v.a, v.b) if (v.difference > 0) != (metric in lower) else (v.b, v.a)
         ends = v.interval if v.interval is None or v.difference > 0 else (-v.interval[1], -v.interval[0])
-        lead = f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}"
+        alone = " (interval unadjusted)" * (ends is not None and v.p_adjusted is not None)
+        lead = f"{better} is ahead of {other} by {format_amount(abs(v.difference), ends)}{alone}"
         adjusted = f"{'for these runs ' * results.table.has('runs')}{'' if v.p_adjusted is None else 'adjusted '}"
         is_bound = v.method != "exact" and not v.n_extreme if v.p_adjusted is None else v.is_adjusted_bound
-        verdict = ("not significant", "significant", "contested")[outcomes[0]]
         if len(p) > 1:
-            n_contested = f" and {outcomes.count(2):,} contested" if 2 in outcomes else ""
-            verdict = f"{outcomes.count(1):,} of {len(p):,} comparisons significant{n_contested}"
+            n_contested = f" and {outcomes.count('contested'):,} contested" if "contested" in outcomes else ""
+            verdict = f"{outcomes.count('significant'):,} of {len(p):,} comparisons significant{n_contested}"
         yield (
             f"{verdict} on {metric}{' (lower is better)' * (metric in lower)} (mean of {v.n_sets} sets): "
             f"{lead if v.difference else f'{v.a} and {v.b} score the same'}; "
@@ -716,11 +717,11 @@ def _describe_joint(results: ComparisonResults) -> Iterator[str]:
         )
 
 
-def judge_joint(v: ResultAcrossSets, alpha: float) -> int:
-    """Return 1 for a significant result over all sets, 2 for a contested one (only one of two tests rejects), or 0."""
+def judge_joint(v: ResultAcrossSets, alpha: float) -> str:
+    """Return the verdict of a result over all sets: contested if only one of two tests rejects."""
     tests = [v] if v.equal_scores is None else [v, v.equal_scores]
     rejects = {(test.p_value if test.p_adjusted is None else test.p_adjusted) <= alpha for test in tests}
-    return 2 if len(rejects) > 1 else int(True in rejects)
+    return "contested" if len(rejects) > 1 else "significant" if True in rejects else "not significant"
 
 
 def list_joint(results: ComparisonResults) -> Sequence[ResultAcrossSets]:

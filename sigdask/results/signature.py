@@ -10,7 +10,7 @@ are adjusted together, has a digest.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -121,11 +121,6 @@ def is_signature(text: str) -> bool:
     return text.strip().startswith("test:")
 
 
-def _format_pairs(pairs: Iterable[tuple[str, object]]) -> str:
-    """Return the text of keys and values, leaving out those that are None."""
-    return "|".join(f"{_escape(key)}:{_escape(str(value))}" for key, value in pairs if value is not None)
-
-
 @lru_cache(maxsize=4096)
 def _escape(text: str) -> str:
     return "".join(c if c.isprintable() and c not in "|:%" else quote(c, safe="") for c in text)
@@ -174,14 +169,15 @@ def _format_settings(*settings: Any) -> str:
     adjust, members, family, seed, n_trials, is_exact, is_enumerated = rest
     method, _, limit = method_and_limit.partition(":")
     options = (*split_scorer_signature(scorer), *([("code", code)] if code else []))
-    text = _format_pairs([
+    pairs = [
         ("test", "ar"), ("metric", metric), *((f"{OPTION_PREFIX}{key}", option) for key, option in options),
         ("alt", alternative), ("method", method), ("limit", float(limit) if limit else None),
         ("p", EXACT if is_exact else TRIALS if n_trials else LIMITS),
         ("nt", None if is_enumerated or not n_trials else n_trials), ("seed", seed), ("scheme", SCHEME),
         ("set", test_set), ("by", column or None), ("value", value if column else None), ("unit", unit),
         ("adj", adjust or None), ("m", members or None), ("family", family or None),
-    ])  # fmt: skip
+    ]  # fmt: skip
+    text = "|".join(f"{_escape(key)}:{_escape(str(value))}" for key, value in pairs if value is not None)
     return f"{text}|data:"
 
 

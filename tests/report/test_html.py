@@ -96,17 +96,22 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
         ends = sorted([sign * low, sign * high])
         assert entry["difference"] == f"{sign * r.difference:+.4f}"
         assert [*map(float, entry["interval"][1:-1].split(", "))] == pytest.approx(ends, abs=0.05)
-        assert (entry["p"], entry["verdict"]) == (
-            format_p_cell(r.p_adjusted, 0.05, is_bound=r.is_adjusted_bound),
-            r.verdict,
-        )
+        p = format_p_cell(r.p_adjusted, 0.05, is_bound=r.is_adjusted_bound)
+        assert (entry["p"], entry["verdict"]) == (p, r.verdict)
         positions = [entry["low"], entry["at"], entry["high"], section["zero"]]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
         assert np.corrcoef(positions, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
+
+
+def test_a_ranking_calls_an_interval_among_simultaneous_ones_unadjusted():
+    results = compare_all({"a": [0, 1] * 15, "b": [0, 1] * 15, "c": [0, 1, *[0] * 28]})
+    [_, same, other] = grids.draw_ranking(results.table, all_listed=True)["rows"]
+    assert same["difference"] == "+0.0000"
+    assert (same["interval"].endswith("] unadjusted"), other["interval"].endswith("]")) == (True, True)
 
 
 def test_the_page_says_of_verdicts_over_sets_what_its_table_has():
     counts = Counts.from_scores({"x": [*range(20)], "y": [*range(1, 21)]}, groups={"task": [*"ab" * 10]})
     page = compare_all(counts, metrics=["mean"], by="task", together=True, trials=99).to_html()
     assert "The mean of the differences of all sets." in page
-    assert "number of sets" not in page
+    assert '"head":"verdict","values":["contested"]' in page[page.index("data-together-0") :]

@@ -54,6 +54,7 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
         ({"alternative": "greater", "second_run": False}, "The p-values are one-sided", {"phipson2010"}),
         ({"method": "exact", "adjust": "none", "trials": None}, None, None),
         ({"interval": "bootstrap", "resamples": 200}, "paired bootstrap (Efron 1987) with 200 resamples", {"efron1987"}),
+        ({"tests": "t,mcnemar"}, "the results of the matched-pair t-test (Student 1908) are given", {"student1908"}),
         ({"seed": 11}, "Random numbers are those of Philox4x32-10 (Salmon et al. 2011) with seed 11.", {"salmon2011"}),
     ],
 )  # fmt: skip
@@ -75,8 +76,8 @@ def test_a_paragraph_states_the_number_of_units(n_news, size):
     scores = {"a": SCORES[:, 0].tolist(), "b": SCORES[:, 1].tolist()}
     table = {"id": range(40), **scores, "set": ["news"] * n_news + ["law"] * (40 - n_news)}
     by_set = compare_all(as_counts(pd.DataFrame(table), ids="id", groups=["set"]), by="set", trials=500)
-    assert f"recomputed on the whole test set ({size}). " in by_set.cite().text
-    assert "recomputed on the whole test set (40 items). " in cite_comparison().text
+    assert f"recomputed on all items of both ({size}). " in by_set.cite().text
+    assert "recomputed on all items of both (40 items). " in cite_comparison().text
 
 
 def test_each_metric_has_its_own_adjustment(tmp_path):

@@ -124,16 +124,12 @@ def _build_environment() -> Any:
     return Environment(
         loader=PackageLoader("sigdask.report", "page"),
         autoescape=True,
-        finalize=_make_harmless,
+        # without control characters and marks of direction
+        finalize=lambda value: make_printable(value, keep="\n") if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _make_harmless(value: Any) -> Any:
-    """Return a text without control characters and marks of direction; other values as they are."""
-    return make_printable(value, keep="\n") if type(value) is str else value
 
 
 def get_versions(*extra_packages: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 The script draws tables, in which each distinct text is stored once; without scripts, the first rows are shown. A
 ranking is a dictionary for the templates: `title`, the `reference` from which the differences are, `rows`, the position
-of `zero`, `ticks`, `confidence` (kind and confidence of the intervals), and its marks.
+of `zero`, `ticks`, `intervals` (the header of the intervals), and its marks.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from sigdask.report.comparisons import (
     GROUPINGS,
-    MetricStyle,
+    VERDICT_HINTS,
+    VERDICT_MARKS,
     Setting,
     build_joint_table,
     build_test_table,
     explain_group_marks,
     format_deciding_p,
     format_groups,
+    format_interval,
     list_columns,
 )
 from sigdask.report.document import Column, DocumentTable
@@ -156,11 +158,14 @@ def _list_interval_ends(results: Sequence[Result]) -> dict[str, list[float | Non
 
 
 def build_grid(name: str, caption: str, table: DocumentTable, left_out: str = "", **more: Any) -> PageTable:
-    """Return a table of a document as a grid: names filter its rows, and its last p stays visible."""
+    """Return a table of a document as a grid: names filter its rows, its last p stays visible, and marks are words."""
     [section] = table.sections
     *_, last_p = (column for column in section.columns if column.is_p)
     filters = {"test set", "subset", "metric", "test"}
     columns = [replace(c, is_filter=c.header in filters, is_pinned=c is last_p) for c in section.columns]
+    words = {mark: verdict for verdict, mark in VERDICT_MARKS.items()}
+    verdicts = [words.get(mark, "not significant") for mark in last_p.marks or ()]
+    columns += [Column("verdict", verdicts, is_name=True, is_filter=True, hints=VERDICT_HINTS)] if verdicts else []
     return PageTable(name, caption, columns, left_out, more)
 
 
@@ -181,7 +186,8 @@ def build_joint_grid(name: str, results: ComparisonResults) -> PageTable:
     """Return a grid of the verdicts over several test sets or subsets."""
     n = len(results.together)
     left_out = f"{MAX_TOGETHER:,} of {n:,}, those with the smallest p; the JSON has all." if n > MAX_TOGETHER else ""
-    return build_grid(name, "Comparisons over all sets", build_joint_table(results, n_rows=MAX_TOGETHER), left_out)
+    table = build_joint_table(results, n_rows=MAX_TOGETHER)
+    return build_grid(name, f"{table.title[0].upper()}{table.title[1:]}", table, left_out)
 
 
 MAX_IN_MATRIX = 150
@@ -248,7 +254,7 @@ def _compare_with(table: Table, reference: str) -> list[Result]:
 
 def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -> Drawing:
     """Return a drawing with a row for each comparison."""
-    ends = [get_ends(r) for r in results]
+    setting, ends = Setting(results, alpha), [get_ends(r) for r in results]
     known = [pair if pair is not None and all(map(math.isfinite, pair)) else None for pair in ends]
     values = [0.0, *(r.difference for r in results), *(end for pair in known if pair for end in pair)]
     finite = [value for value in values if math.isfinite(value)]
@@ -265,7 +271,7 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
             "low": None if pair is None else locate(pair[0]),
             "high": None if pair is None else locate(pair[1]),
             "difference": format_signed(r.difference),
-            "interval": MetricStyle(r.metric).format_ends(r.difference, pair),
+            "interval": format_interval(r, setting),
             "p": format_deciding_p(r, alpha),
             "verdict": r.verdict,
         })  # fmt: skip
@@ -274,5 +280,5 @@ def _draw(title: str, reference: str, results: Sequence[Result], alpha: float) -
         "reference": reference,
         "rows": rows,
         "zero": locate(0.0),
-        "confidence": Setting(results, alpha).interval_header.removesuffix("interval").strip() if any(known) else "",
+        "intervals": setting.interval_header if any(known) else "",
     }

@@ -57,15 +57,12 @@ def _describe_score(table: Table) -> str:
     return str(table.metric[0]) if table.higher_is_better[0] else f"{table.metric[0]} (lower is better)"
 
 
-def _get_p(table: Table) -> Floats:
-    return np.asarray(np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted))
-
-
 def _select_results(table: Table) -> tuple[list[Result], str]:
     """Return the comparisons to draw, the largest difference first, and which of many these are."""
     rows, note = np.arange(len(table)), ""
     if len(table) > MAX_IN_FOREST:
-        rows = np.lexsort((table.p_value, _get_p(table)))[:MAX_IN_FOREST]
+        p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
+        rows = np.lexsort((table.p_value, p))[:MAX_IN_FOREST]
         note = f"\n{len(rows):,} of {len(table):,} comparisons: those with the smallest p"
     results = iter_results(table.take(rows))
     return sorted(results, key=lambda r: (math.isnan(r.difference), -r.difference)), note
@@ -84,8 +81,8 @@ def forest(table: Table) -> Figure:
     names = [f"{name_a} − {name_b}" for name_a, name_b in zip(a, b, strict=True)]
     score = f"difference of {_describe_score(table)}"
     if any(get_ends(r) for r in results):
-        score += f", {setting.interval_header}s"
-    of_recipes = any(r.runs is not None and r.runs.p_value is not None for r in results)
+        score += f", {setting.interval_header.replace('interval', 'intervals')}"
+    of_recipes = setting.of_recipes
     beside = [
         format_p_cell(r.runs.best_p, table.alpha) if of_recipes and r.runs else format_deciding_p(r, table.alpha)
         for r in results
@@ -166,7 +163,8 @@ def matrix(table: Table) -> Figure:
             axes.scatter(columns, rows, s=(36 * SIDE) ** 2, c=plots.INK, marker=mark, linewidths=0)
         plots.set_title(axes, ", ".join(get_subject(table)))
         marks = [_build_handle(k, text, mark) for k, text, mark in ((2, "row better", "^"), (-2, "row worse", "v"))]
-        plots.add_legend(figure, [*marks, _build_handle(1, "not significantly different", "s")], n_columns=3)
+        other = f"not significantly different{', or contested' * bool(table.is_contested.any())}"
+        plots.add_legend(figure, [*marks, _build_handle(1, other, "s")], n_columns=3)
     return figure
 
 

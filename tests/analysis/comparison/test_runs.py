@@ -76,6 +76,7 @@ def test_a_column_of_seeds_gives_three_p_and_an_interval_that_inverts_the_test_o
     once = compare_all(Counts.from_scores(dict(zip("ab", scores.mean(axis=1), strict=True)), ids=counts.ids))[0]
     assert r.p_value == once.p_value  # over items: that of the averaged scores
     assert ", for the recipes p = " in build_verdict(results).headline
+    assert "95 % intervals of recipes\n" in results.plot().axes[0].get_xlabel()
 
 
 def test_a_difference_of_these_runs_only_says_so(tmp_path):
@@ -83,13 +84,10 @@ def test_a_difference_of_these_runs_only_says_so(tmp_path):
     parts = [Counts.from_scores({"a": scores[0, r], "b": scores[1, r]}) for r in range(2)]
     results = compare_all(Counts.of_replicates(parts), metrics=["mean"])
     assert (results[0].runs.verdict, results[0].runs.p_value) == ("too few runs", None)
-    assert results[0].runs.p_runs == pytest.approx(
-        scipy.stats.ttest_ind(*scores.mean(axis=2), equal_var=False).pvalue, rel=1e-9
-    )
-    assert (
-        ", averaged over 2 runs each: shown for these runs, for the recipes not tested; for these runs p = "
-        in build_verdict(results).headline
-    )
+    welch = scipy.stats.ttest_ind(*scores.mean(axis=2), equal_var=False)
+    assert results[0].runs.p_runs == pytest.approx(welch.pvalue, rel=1e-9)
+    words = ", averaged over 2 runs each: shown for these runs, for the recipes not tested; for these runs p = "
+    assert words in build_verdict(results).headline
 
 
 def test_the_lead_of_several_systems_and_margins_are_of_these_runs():
@@ -155,6 +153,7 @@ def test_the_mean_over_sets_has_a_t_interval_of_the_sets_standard_errors():
     reach = scipy.stats.t.ppf(0.975, df) * np.sqrt(variances.sum())
     mean = np.mean([d.mean() for d in differences])
     assert results.together[0].interval == pytest.approx((mean - reach, mean + reach), rel=1e-6)
+    assert "the mean difference, each with its own 95 % confidence interval by Student's t" in results.cite().text
 
 
 def test_a_subset_of_one_item_has_no_p_of_recipes_and_no_interval():
