@@ -72,10 +72,8 @@ def _print_outcome(outcome: Outcome, options: dict[str, Any]) -> int:
         f"{format_count(outcome.n_counted, 'trial')} counted, "
         f"{exact}{format_count(outcome.n_changed, 'result')} new or changed; stored in {outcome.where}"
     )
-    for problem in outcome.problems:
-        LOG.error(problem)
     if outcome.stopped:
         LOG.info(f"stopped by {outcome.stopped}; run it again to continue from the stored counts")
-    for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
+    for word in (*outcome.problems, *outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

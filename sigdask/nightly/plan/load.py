@@ -153,7 +153,8 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
         elif kind == "missing":
             yield Complaint((*key, location[-1]), "missing")
         elif kind == "unexpected_keyword_argument":
-            known = _list_keys(location)
+            table = next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys)
+            known = sorted(f.name for f in fields(table))
             hint = suggest_name(str(key[-1]), known, f"; keys: {', '.join(known)}")
             yield Complaint(key, f"unknown key{hint}")
         else:
@@ -170,12 +171,6 @@ def _find_key(location: Sequence[str | int], data: Any) -> PlanKey:
             continue
         key.append(part)
     return tuple(key)
-
-
-def _list_keys(location: Sequence[str | int]) -> list[str]:
-    """Return the keys of the table in which a location lies."""
-    table = next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys)
-    return sorted(f.name for f in fields(table))
 
 
 def _describe_expected(key: PlanKey, error: Mapping[str, Any], found: Any) -> str:
@@ -229,7 +224,11 @@ def load_plan(path: Path | str) -> Plan:
     'night'
     """
     file = _check_local(path).absolute()
-    keys = _validate_keys(Path(path))
+    data = parse_toml(read_text(Path(path), EXPECTED), Path(path), REMEDY)
+    try:
+        keys = _KEYS.validate_python(data, context=file.parent)
+    except ValidationError as error:
+        raise build_error(Path(path), [*describe_validation(error.errors(include_url=False), data)]) from None
     complaints: list[Complaint] = []
     plan = _build_plan(keys, file, complaints)
     if complaints := [*complaints, *_check_plan(plan)]:
@@ -274,15 +273,6 @@ def _check_local(path: Path | str) -> Path:
             f"{str(path)!r}: the name of a plan or of its folder is not UTF-8", remedy="rename it"
         ) from None
     return Path(path)
-
-
-def _validate_keys(file: Path) -> PlanKeys:
-    """Return the keys of a plan, with absolute paths. The files that it names must be there."""
-    data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
-    try:
-        return _KEYS.validate_python(data, context=file.absolute().parent)
-    except ValidationError as error:
-        raise build_error(file, [*describe_validation(error.errors(include_url=False), data)]) from None
 
 
 def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan:
