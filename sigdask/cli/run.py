@@ -36,9 +36,8 @@ def command(plan_file: str, **options: Any) -> int:
 
     A run that was stopped continues when you start it again. If no trials are missing, nothing is counted.
     """
-    gc.set_threshold(
-        20_000
-    )  # the objects of thousands of test sets live until the end: 12 % of the time of reading them
+    # The objects of thousands of test sets live until the end: 12 % of the time of reading them.
+    gc.set_threshold(20_000)
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     outputs = options["outputs"]
     plan = load_plan(plan_file)
@@ -73,10 +72,8 @@ def _print_outcome(outcome: Outcome, options: dict[str, Any]) -> int:
         f"{format_count(outcome.n_counted, 'trial')} counted, "
         f"{exact}{format_count(outcome.n_changed, 'result')} new or changed; stored in {outcome.where}"
     )
-    for problem in outcome.problems:
-        LOG.error(problem)
     if outcome.stopped:
         LOG.info(f"stopped by {outcome.stopped}; run it again to continue from the stored counts")
-    for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
+    for word in (*outcome.problems, *outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

@@ -11,7 +11,6 @@ from sigdask.cli.streams import print_data, print_text
 from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import read_store_and_name
 from sigdask.nightly.report.text import build_status_dict, format_status
-from sigdask.nightly.store import PlanRun
 from sigdask.nightly.store import status as store_status
 from sigdask.text import as_json, escape_json
 
@@ -24,7 +23,7 @@ from sigdask.text import as_json, escape_json
     declare.option(
         "--follow",
         "Update the progress every few seconds, until the run ends. The exit status is then the run's: 1 if the "
-        "gate failed, 3 if the run was stopped or killed.",
+        "gate failed, 3 if the run was stopped or killed, or could not write its output.",
     ),
 )
 def command(where: str, store: str | None, name: str | None, in_json: bool, follow: bool) -> int:
@@ -40,17 +39,13 @@ def command(where: str, store: str | None, name: str | None, in_json: bool, foll
             print_text(format_status(run, time.time()))
         if not follow:
             return 0
-        if run.state != "running":
-            return _judge_end(run)
+        if run.is_over:
+            break
         time.sleep(2.0)
-
-
-def _judge_end(run: PlanRun) -> int:
-    """Return the exit status of a followed run: 1 if its gate failed; raise if it ended before it had finished."""
     if run.state != "finished":
         reason = f" ({run.message})" if run.message else ""
         raise UnfinishedError(f"run {run.number} of plan {run.plan} was not finished: it is {run.state}{reason}")
-    return int(not run.details.get("verdict", {"passed": True})["passed"])
+    return int(run.details["status"])
 
 
 def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:

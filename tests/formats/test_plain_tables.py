@@ -55,13 +55,9 @@ def test_decimals_are_rounded_as_float_rounds_them(tmp_path):
 MALFORMED = {
     "a short row": ("item,a,b\n1,0,1\n2,1\n", 3),
     "a long row": ("item,a,b\n1,0,1\n2,1,0,1\n", 3),
-    "a long row after a quoted break": ('item,a,b\n"1\n",0,1\n2,1,0,1\n', 4),
     "a blank row": ("item,a,b\n1,0,1\n\n2,1,0\n", 3),
     "a blank row among quoted breaks": ('item,a,b\n"1\n\n",0,1\n\n2,1,0\n', 5),
     "a stray quote within a cell": ('item,a,b\n1,0,1\n2"x,1,0\n', 3),
-    "a stray quote after a quoted cell": ('item,a,b\n"1",0,1\n"2"x,1,0\n', 3),
-    "a quote before a quoted cell": ('item,a,b\n"1",0,1\n ""2"",1,0\n', 3),
-    "an unclosed quote": ('item,a,b\n1,0,1\n"2,1,0\n', 3),
     "an unclosed quote behind closed ones": ('item,a,b\n"1",0,"1"\n2,1,"0\n3,0,1\n', 3),
     "a repeated column": ("item,a,a\n1,0,1\n2,1,0\n", 1),
     "a column without a name": ("item,a,\n1,0,1\n2,1,0\n", 1),
@@ -107,8 +103,10 @@ def test_a_decimal_comma_is_read_where_the_user_says_so(tmp_path):
     (path := tmp_path / "t.csv").write_text("item;a;b\n1;0,5;1\n2;1,25;0\n")
     with use_interface("command line"), pytest.raises(InputError, match="line 2, column 'a'") as raised:
         read(path)
-    [option] = re.findall("--format ([^ ]+,)", str(raised.value))
-    assert read(path, format=option).field("score").tolist() == [[0.5, 1], [1.25, 0]]
+    [option] = re.findall("--format ([^ ]+)", str(raised.value).partition("[")[0])
+    for text in (path.read_text(), 'item,a,b\n1,"0,5",1\n2,"1,25",0\n'):
+        path.write_text(text)
+        assert read(path, format=option).field("score").tolist() == [[0.5, 1], [1.25, 0]]
     path.write_text("item;a;b\n1;0,5;1\n2;1.000;0\n")
     with pytest.raises(InputError, match=r"line 3, column 'a': found '1\.000'.*auto:decimal=\."):
         read(path, format="auto:decimal=,")

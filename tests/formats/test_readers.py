@@ -53,6 +53,8 @@ def test_ids_that_do_not_fit_are_named(files, one, message):
     files(gold="id,gold\na,P\nb,Q\nc,P\n", one__csv=one, two__csv="id,p\na,P\nb,Q\nc,P\n")
     with pytest.raises(InputError, match=message):
         read("one.csv", "two.csv", gold="gold")
+    with pytest.raises(InputError, match="no single column holds predictions(?s:.*)Choose gold="):
+        read("x=gold", "y=gold")
 
 
 def test_a_truth_that_is_none_is_named(files):

@@ -203,9 +203,9 @@ def _parse_number(index: int, cell: str | None, written: str | None) -> float:
 def _build_text_error(index: int, cell: str) -> NotANumberError:
     remedy = "Correct it, or remove the item from every file"
     if NUMBER.fullmatch(cell):
-        remedy = f"If points are decimal separators, say {spell_option('decimal=.')}; if they group digits, remove them"
+        remedy = f"If points group digits, remove them; {spell_option('decimal=.')} reads decimal points"
     elif NUMBER.fullmatch(cell.replace(",", ".", 1)):
-        remedy = f"If commas are decimal separators, say {spell_option('decimal=,')}"
+        remedy = f"If commas are decimal separators, {spell_option('decimal=,')} reads them"
     return NotANumberError(index, cell, remedy)
 
 

@@ -323,15 +323,16 @@ DELIMITERS = "\t,;"
 def find_delimiter(header: str, decimal: str | None = None) -> str | None:
     r"""Return the first of tab, comma and semicolon in a header line outside quotation marks, or None.
 
-    A comma that separates decimals does not separate columns.
+    A comma that separates decimals separates columns only in a header of names without another mark.
 
     Examples
     --------
     >>> find_delimiter("item\ta,b"), find_delimiter('"item,b";a'), find_delimiter("label"), find_delimiter("0,5", ",")
     ('\t', ';', None, None)
     """
+    marks = DELIMITERS if decimal != "," else "\t;," if re.search(r"[^\W\d]", header) else "\t;"
     header = re.sub(r'"[^"]*"', "", header) if '"' in header else header
-    return next((mark for mark in DELIMITERS if mark in header and mark != decimal), None)
+    return next((mark for mark in marks if mark in header), None)
 
 
 def parse_header(start: str) -> list[str]:

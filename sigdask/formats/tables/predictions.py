@@ -175,9 +175,8 @@ def _find_prediction_column(table: FileTable, options: Options, gold: str | None
     if len(columns) == 1:
         return columns[0]
     ways = [spell("columns", f"prediction={column}") for column in columns or roles.list_all("text")]
-    raise build_roles_error(
-        table, "no single column holds predictions", ways or [spell("columns", "prediction=COLUMN")]
-    )
+    ways = ways or [spell("gold", "FILE") if gold else spell("columns", "prediction=COLUMN")]
+    raise build_roles_error(table, "no single column holds predictions", ways)
 
 
 def _list_systems(table: FileTable, roles: Roles, options: Options) -> Sequence[str]:

@@ -221,6 +221,8 @@ def _read_table(files: TestSetFiles, home: Path) -> DiscoveredTestSet | None:
 
 def _read_test_set(files: TestSetFiles, home: Path) -> DiscoveredTestSet:
     """Return the test set of files that are read together. Only texts have documents and several references."""
+    if not files.systems:
+        raise InputError(f"no system has a file {files.name!r}", remedy="say which: sigdask init SYSTEMS --gold FILE")
     systems = _name_systems(files.systems, home)
     sources = paths.list_sources(systems, home, files.format)
     gold, *references = files.gold or (None,)
@@ -272,9 +274,8 @@ def _name_systems(systems: Sequence[Path], home: Path) -> str | tuple[str, ...]:
 
 def _get_ending(path: Path) -> str:
     """Return the suffix after the system's name, which the files of a test set usually share."""
-    if path.is_dir():
-        return ""
-    return "".join(path.suffixes[-2:] if path.suffix in {".gz", ".bz2", ".xz"} else path.suffixes[-1:])
+    suffixes = path.suffixes[-2:] if path.suffix in {".gz", ".bz2", ".xz"} else path.suffixes[-1:]
+    return "" if path.is_dir() else "".join(suffixes)
 
 
 def _format_path(path: Path, home: Path) -> str:

@@ -11,12 +11,12 @@ PlanKey = tuple[str | int, ...]
 
 
 def find_lines(text: str) -> Mapping[PlanKey, int]:
-    r"""Return the line of each key and entry of a list in a TOML text, counted from 1.
+    r"""Return the first line of each key, table and entry of a list in a TOML text, counted from 1.
 
     Examples
     --------
-    >>> find_lines('seed = 1\n\n[[test_set]]\nname = "a"')
-    {('seed',): 1, ('test_set', 0): 3, ('test_set', 0, 'name'): 4}
+    >>> find_lines('seed = 1\n\n[[test_set]]\nname = "a"')["test_set", 0, "name"]
+    4
     """
     import tree_sitter
     import tree_sitter_toml
@@ -36,7 +36,8 @@ def find_lines(text: str) -> Mapping[PlanKey, int]:
             lines[table] = node.start_point[0] + 1
         pairs = [node] if node.type == "pair" else node.named_children[1:]
         lines |= (line for pair in pairs for line in _iter_lines(pair, table))
-    return lines
+    outer = {key[:n]: line for key, line in reversed(lines.items()) for n in range(1, len(key))}
+    return outer | lines
 
 
 def _iter_lines(node: Any, parent: PlanKey) -> Iterator[tuple[PlanKey, int]]:

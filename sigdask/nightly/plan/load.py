@@ -55,7 +55,7 @@ EXPECTED_WORDS = {
     "tuple_type": "a list",
     "too_short": "at least one",
     "string_pattern_mismatch": "text that is not blank",
-    "union_tag_not_found": "another value",
+    "union_tag_not_found": "text or a list",
 }
 """What was expected, for errors that pydantic describes in the words of Python."""
 
@@ -97,8 +97,10 @@ def build_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
 
 
 def _find_line(key: PlanKey, lines: Mapping[PlanKey, int]) -> int:
-    """Return the line of a key or of the table that lacks it; 0 for the plan as a whole."""
-    return next((lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in lines), 0)
+    """Return the line of a key, of the plan's option in its place, or of its table; 0 for the plan as a whole."""
+    shared = key[2:] if PLAN_OPTIONS.keys() & {*key[2:]} else ()
+    places = (key, shared, *(key[:n] for n in range(len(key) - 1, 0, -1)))
+    return next((lines[place] for place in places if place in lines), 0)
 
 
 def _format_complaint(line: int, complaint: Complaint) -> str:
@@ -142,7 +144,7 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
     for error in errors:
         location, kind, found = error["loc"], error["type"], error["input"]
         key = _find_key(location, data)
-        if kind == "union_tag_invalid":
+        if kind == "union_tag_invalid" and "rule" in error["ctx"]["discriminator"]:
             key, found = (*key, "rule"), error["ctx"]["tag"]
         if kind == "too_short" and found:  # pydantic counts only entries without an error, which is told already
             continue
@@ -151,7 +153,8 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
         elif kind == "missing":
             yield Complaint((*key, location[-1]), "missing")
         elif kind == "unexpected_keyword_argument":
-            known = _list_keys(location)
+            table = next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys)
+            known = sorted(f.name for f in fields(table))
             hint = suggest_name(str(key[-1]), known, f"; keys: {', '.join(known)}")
             yield Complaint(key, f"unknown key{hint}")
         else:
@@ -168,12 +171,6 @@ def _find_key(location: Sequence[str | int], data: Any) -> PlanKey:
             continue
         key.append(part)
     return tuple(key)
-
-
-def _list_keys(location: Sequence[str | int]) -> list[str]:
-    """Return the keys of the table in which a location lies."""
-    table = next((TABLES[part] for part in reversed(location[:-1]) if part in TABLES), PlanKeys)
-    return sorted(f.name for f in fields(table))
 
 
 def _describe_expected(key: PlanKey, error: Mapping[str, Any], found: Any) -> str:
@@ -227,11 +224,14 @@ def load_plan(path: Path | str) -> Plan:
     'night'
     """
     file = _check_local(path).absolute()
-    keys = _validate_keys(Path(path))
+    data = parse_toml(read_text(Path(path), EXPECTED), Path(path), REMEDY)
+    try:
+        keys = _KEYS.validate_python(data, context=file.parent)
+    except ValidationError as error:
+        raise build_error(Path(path), [*describe_validation(error.errors(include_url=False), data)]) from None
     complaints: list[Complaint] = []
     plan = _build_plan(keys, file, complaints)
-    complaints += _check_plan(plan)
-    if complaints:
+    if complaints := [*complaints, *_check_plan(plan)]:
         raise build_error(Path(path), complaints)
     return plan
 
@@ -275,15 +275,6 @@ def _check_local(path: Path | str) -> Path:
     return Path(path)
 
 
-def _validate_keys(file: Path) -> PlanKeys:
-    """Return the keys of a plan, with absolute paths. The files that it names must be there."""
-    data = parse_toml(read_text(file, EXPECTED), file, REMEDY)
-    try:
-        return _KEYS.validate_python(data, context=file.absolute().parent)
-    except ValidationError as error:
-        raise build_error(file, [*describe_validation(error.errors(include_url=False), data)]) from None
-
-
 def _build_plan(keys: PlanKeys, file: Path, complaints: list[Complaint]) -> Plan:
     """Return the plan that valid keys describe, with all options of each test set."""
     shared = _list_given(keys, PLAN_OPTIONS)
@@ -316,8 +307,7 @@ def _build_rule(keys: Any, gate: Gate, plan_alpha: float) -> Rule:
 def _list_given(keys: PlanKeys | TestSetKeys, names: Iterable[str]) -> dict[str, Any]:
     """Return the options of these names that a table of the plan gives."""
     given = {name: value for name in names if (value := getattr(keys, PLAN_KEYS.get(name, name))) is not None}
-    if "pairs" in given:
-        pairs = given["pairs"]
+    if pairs := given.get("pairs"):
         baseline = pairs.baseline if isinstance(pairs, BaselineKeys) else None
         given |= {"baseline": baseline, "pairs": pairs if isinstance(pairs, tuple) else None}
     return given
@@ -329,7 +319,7 @@ def _build_test_set(keys: TestSetKeys, shared: dict[str, Any], number: int, comp
     files = _list_given(keys, FILE_OPTIONS)
     key, named = ("test_set", number, "unit"), (keys.unit, comparison["by"])
     groups = attempt(complaints, key, list_group_columns, named, files.get("columns", {})) or ()
-    metrics = given.get("metrics") or shared.get("metrics", ())
+    metrics = (shared | given).get("metrics", ())
     build_options = partial(Options, **files, groups=groups, name=keys.name, metrics=metrics)
     options = attempt(complaints, ("test_set", number, "ignore"), build_options) or Options()
     return TestSet(keys.name, keys.systems, keys.gold, keys.format, options, comparison)

@@ -28,6 +28,7 @@ from pydantic_core import PydanticCustomError
 
 from sigdask.errors import InputError
 from sigdask.formats import Source
+from sigdask.formats.roles import ROLES
 from sigdask.interface import PLAN_KEYS
 from sigdask.nightly.gate.rules import Rule
 from sigdask.nightly.plan import paths
@@ -64,7 +65,7 @@ def validate_as(annotation: Any) -> GetPydanticSchema:
     return GetPydanticSchema(lambda _, handler: handler.generate_schema(annotation))
 
 
-Text = Annotated[StrictStr, Field(min_length=1, max_length=4096, pattern=r"\S")]
+Text = Annotated[StrictStr, Field(max_length=4096, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 InputFile = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_existing)])]
@@ -117,10 +118,11 @@ Pairs = Annotated[
     SHAPE,
 ]
 
+Role: Any = Literal[tuple(ROLES)]
 SiteFolder = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_site)])]
 
 TYPES: dict[str, Any] = {
-    "metrics": Names, "pairs": Pairs, "columns": dict[Text, Text],
+    "metrics": Names, "pairs": Pairs, "columns": dict[Role, Text],
     "tests": Annotated[TextOrTexts, validate_by(parse_tests)],
     "references": Annotated[TextOrTexts, resolve_by(paths.resolve_references)],
     "documents": InputFile, "group_file": InputFile,

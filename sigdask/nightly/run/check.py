@@ -115,9 +115,8 @@ def _check_test_set(
     names = test_set.metrics or counts.suggested
     attempt(complaints, (*key, "metrics"), check_unique, names, "metric")
     metrics: Sequence[Any] = [attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
-    attempt(
-        complaints, (*key, "pairs"), list_pairs, counts, test_set.comparison["pairs"], test_set.comparison["baseline"]
-    )
+    chosen = test_set.comparison["pairs"], test_set.comparison["baseline"]
+    attempt(complaints, (*key, "pairs"), list_pairs, counts, *chosen)
     if len(complaints) > n_before:
         return None
     compared[test_set.name] = [metric.name for metric in metrics]

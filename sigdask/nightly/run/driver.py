@@ -229,12 +229,15 @@ def _run_once(
             with suppress(SigdaskError):
                 store.commit(state="failed", message=" ".join(str(error).split()), ended=time.time())
             raise
-        if driver.table is None:
-            return outcome
-        stop = StopSignal(deadline)  # counting left some time before the deadline
-        with stop.catch_signals():
-            outcome = driver.judge_gate(outcome, driver.table, stop)
-        return write_reports(plan, store, outcome, driver.batches)
+        if driver.table is not None:
+            stop = StopSignal(deadline)  # counting left some time before the deadline
+            with stop.catch_signals():
+                outcome = driver.judge_gate(outcome, driver.table, stop)
+            outcome = write_reports(plan, store, outcome, driver.batches)
+        failures = map(str, filter(None, (*outcome.untold, *outcome.unwritten, outcome.unjudged)))
+        details = store.run.details | {"status": outcome.exit_status}
+        store.commit(message=store.run.message or "; ".join(failures), details=details)
+        return outcome
 
 
 def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[Batch]) -> Outcome:

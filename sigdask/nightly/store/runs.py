@@ -123,6 +123,7 @@ class Details:
     states: dict[str, str] = field(default_factory=dict)
     changed: Count = 0
     verdict: GateRecord | None = None
+    status: Annotated[int, Field(ge=0, le=3)] = 3
 
 
 _DETAILS = TypeAdapter(Details)
@@ -185,6 +186,11 @@ class PlanRun:
         return "frames" in self.details
 
     @property
+    def is_over(self) -> bool:
+        """Whether its driver has also judged it and written its output, or gave up."""
+        return "status" in self.details or self.state not in {"running", "finished"}
+
+    @property
     def seconds_left(self) -> float | None:
         """Seconds until all trials are counted and results judged; None if unknown."""
         if self.state == "finished":
@@ -239,7 +245,7 @@ def find_latest(connection: Connection, plan: str) -> int:
 
 def is_running(connection: Connection, run: PlanRun) -> bool:
     """Return whether the driver of a run is at work."""
-    return run.ended is None and run.number == find_latest(connection, run.plan) and is_locked(connection, run.plan)
+    return run.number == find_latest(connection, run.plan) and is_locked(connection, run.plan)
 
 
 def _read_run(row: Row[Any]) -> PlanRun:

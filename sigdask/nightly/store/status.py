@@ -91,10 +91,10 @@ def apply_frame(frame: Mapping[str, Any], table: Table, store: str) -> Results:
 
 
 def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> list[PlanRun]:
-    """Return the runs of a plan, latest first, with the state "killed" if they have neither an end nor a driver."""
+    """Return the runs of a plan, latest first, with the state "killed" if they are not over and have no driver."""
     with open_for_reading(store) as connection:
         return [
-            replace(run, state="killed") if run.state == "running" and not runs.is_running(connection, run) else run
+            run if run.is_over or runs.is_running(connection, run) else replace(run, state="killed")
             for run in islice(runs.iter_runs(connection, runs.find_plan(connection, plan)), limit)
         ]
 

@@ -44,12 +44,15 @@ def folder(tmp_path):
 
 
 def test_a_gate_passes_fails_and_passes_again(folder):
+    (folder / "plan.toml").write_text(PLAN + 'webhook = "http://127.0.0.1:9/"\nwhen = "always"')  # nobody answers
     write_effects(folder / "scores.csv", {"new": 0.0})
     status, text = run_plan_here(folder)
-    assert (status, "gate: passed" in text) == (0, True), text
+    assert (status, "gate: passed" in text) == (3, True), text
+    followed = call_sigdask("status", "plan.toml", "--follow", cwd=folder)
+    assert (followed.returncode, "finished (gate.webhook: no answer" in followed.stdout) == (3, True)
     assert json.loads((folder / "night.json").read_text())["results"][0]["test_set"] == "night"
-    assert "new" in (folder / "night.txt").read_text()
     assert json.loads((folder / "gate.json").read_text())["passed"] is True
+    (folder / "plan.toml").write_text(PLAN)
     write_effects(folder / "scores.csv", {"new": -0.9})
     status, text = run_plan_here(folder)
     assert (status, "gate: FAILED" in text) == (1, True), text
