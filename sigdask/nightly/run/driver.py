@@ -340,7 +340,8 @@ class _PlanRunner:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
         is_counted = self.ledger.is_finished
         has_some = not self.stop.reason or is_counted or any(n.any() for n in self.ledger.n_trials.values())
-        is_judged = has_some and (self.n_results <= MAX_REPORTED or self.stop.reason in {"", DEADLINE})
+        is_quick = self.n_results <= MAX_REPORTED or self.stop.reason in {"", DEADLINE}
+        is_judged = has_some and (is_counted or is_quick)
         n_changed, frames, second_looks = 0, dict[str, Any](), dict[str, int]()
         if is_judged:
             looks = self.store.read(find_first_looks, self.plan.name, self.ledger.ids)
