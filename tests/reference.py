@@ -4,8 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.classical import compute_t
-
 MASK32 = 0xFFFFFFFF
 
 
@@ -90,11 +88,3 @@ def _iter_words(counter, key):
     while True:
         yield from philox4x32_10((*counter, call), key)
         call += 1
-
-
-def two_sample_t(a, b, alternative="two-sided"):
-    """Return t of two independent samples of units, shape (..., n_units), and its p-value, by `compute_t`."""
-    a, b = np.asarray(a), np.asarray(b)
-    squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (a, b))
-    n = a.shape[-1]
-    return compute_t(a.sum(axis=-1) - b.sum(axis=-1), squares, n, n - 1, alternative, samples=2)

@@ -109,20 +109,6 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     assert call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("{", "line 1: invalid JSON"),
-        ("{}", 'with "results"'),
-        ("a,b\n1,2\n", "expected the JSON of results"),
-    ],
-)
-def test_what_holds_no_results_is_an_error_that_says_so(folder, content, said):
-    (folder / "no.json").write_text(content)
-    result = call_sigdask("reproduce", "no.json", "yeh.tsv", cwd=folder)
-    assert (result.returncode, said in result.stderr) == (2, True)
-
-
 def list_paths(value, path=()):
     """Return the paths to all in a JSON value; of results, the first one stands for all."""
     if isinstance(value, dict):

@@ -21,24 +21,7 @@ from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 
 OPTIONS = {"trials": 99, "second_run": False, "interval": "none"}
-WORDS = [
-    "the",
-    "a",
-    "cat",
-    "dog",
-    "sat",
-    "ran",
-    "on",
-    "under",
-    "mat",
-    "tree",
-    "quickly",
-    "and",
-    "then",
-    "it",
-    "slept",
-    "up",
-]
+WORDS = ["the", "a", "cat", "dog", "sat", "ran", "on", "by", "mat", "tree", "big", "and", "then", "it", "slept", "up"]
 
 
 def make_texts(rng, n):

@@ -161,24 +161,3 @@ def test_yehs_example_begins_with_the_answer():
     assert not any(detail in result.stdout for detail in ("r12", "checks", "signature", "scheme", "✓", "borderline"))
     assert "\x1b" not in result.stdout + result.stderr
     assert result.stderr == "sigdask: read as responses: 2 systems, 160 items (item relation, gold of_interest)\n"
-
-
-@pytest.mark.slow
-def test_interrupting_says_so_without_a_traceback(files):
-    import signal
-    import time
-
-    def restore_signal():  # a test run in the background may have been told to ignore it
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-    command = [*COMMAND, "compare", str(YEH), "--trials", str(2**36)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=restore_signal) as process:  # noqa: PLW1509
-        try:
-            time.sleep(3)
-            process.send_signal(signal.SIGINT)
-            error = process.communicate(timeout=60)[1]
-        finally:
-            process.kill()
-    assert process.returncode == 3
-    assert "interrupted" in error
-    assert "Traceback" not in error

@@ -172,14 +172,16 @@ def test_a_queue_is_asked_though_ctrl_c_is_the_drivers_alone(tmp_path):
     assert "the queue says: no such partition" in result.stderr
 
 
-@pytest.mark.cluster
-@pytest.mark.parametrize("seconds", [2.5, 5])
-def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("cluster", "seconds"), [("auto", 3), *(pytest.param("local", s, marks=pytest.mark.cluster) for s in (2.5, 5))]
+)
+def test_ctrl_c_says_so_and_shows_no_traceback_even_of_a_worker(cluster, seconds):
     """In a terminal Ctrl-C goes to all processes, both while workers start and while they count."""
     child, terminal = pty.fork()
     if child == 0:  # pragma: no cover
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        command = f"{SIGDASK} compare {YEH} --trials {2**36} --cluster local --workers 2".split()
+        command = f"{SIGDASK} compare {YEH} --trials {2**36} --cluster {cluster} --workers 2".split()
         os.execv(command[0], command)
     threading.Timer(seconds, os.write, (terminal, b"\x03")).start()
     output, deadline = b"", time.monotonic() + 60

@@ -56,21 +56,6 @@ def test_lists_are_aligned_by_position_and_need_as_many_rows(tmp_path):
         read(x, y, gold=gold, format="labels", options=Options(align="id"))
 
 
-@pytest.mark.parametrize(
-    ("items", "problem"),
-    [
-        (ITEMS[:-3], "lacks 3 ids .*37 of 40 ids are in both"),
-        ([*ITEMS[:-1], "other"], "lacks 1 id"),
-        ([item.upper() for item in ITEMS], "0 of 80 ids are in both"),
-    ],
-)
-def test_missing_and_extra_items_are_errors(tmp_path, items, problem):
-    gold, x = write_labels(tmp_path, "gold"), write_labels(tmp_path, "x")
-    y = write_labels(tmp_path, "y", items, {**{item.upper(): "N" for item in ITEMS}, **LABELS, "other": "N"})
-    with pytest.raises(InputError, match=problem):
-        read(x, y, gold=gold)
-
-
 def test_the_option_missing_says_how_often_a_prediction_is_missing(tmp_path):
     gold, x = write_labels(tmp_path, "gold"), write_labels(tmp_path, "x")
     y = write_labels(tmp_path, "y", ITEMS[5:])

@@ -95,26 +95,6 @@ def test_wnut_types_that_a_system_leaves_out_count_as_missed(wnut):
         assert sum(sum_field(wnut, f"{kind}[{label}]") for label in wnut.labels) == sum_field(wnut, kind)
 
 
-def test_swapped_systems_have_the_scores_of_the_swapped_outputs(wnut):
-    metrics = pytest.importorskip("seqeval.metrics")
-    rng = np.random.default_rng(1)
-    gold = wnut.outputs.gold.tolist()
-    for first, second in ((0, 5), (3, 6)):
-        swapped = rng.integers(0, 2, wnut.n_items).astype(bool)
-        x, y = (wnut.outputs.systems[k] for k in (first, second))
-        for name in ("f1", "precision", "recall", "accuracy"):
-            bound = find_metric(name).bind(wnut)
-            sums = [_sum_swapped(wnut.field(f), swapped, first, second) for f in bound.fields]
-            of_seqeval = getattr(metrics, f"{name}_score")(gold, np.where(swapped, y, x).tolist())
-            assert float(bound.form.score(np.array(sums))) == pytest.approx(of_seqeval, rel=1e-12)
-
-
-def _sum_swapped(field, swapped, first, second):
-    if field.shape[1] == 1:
-        return int(field.sum())
-    return int(np.where(swapped, field[:, second], field[:, first]).sum())
-
-
 # chunks
 
 

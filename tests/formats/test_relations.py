@@ -1,7 +1,6 @@
 """Relations between spans: brat's lines R, and lists of relations in JSON."""
 
 import json
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -137,63 +136,3 @@ def test_metrics_without_relations_and_wrong_options_say_so(tmp_path):
         find_metric("relation-f1[A]:average=macro")
     with pytest.raises(InputError, match="match = 'loose' must be one of strict, boundaries"):
         find_metric("relation-f1:match=loose")
-
-
-def _read_plainly(path):
-    """Read (type, argument, argument) of a .ann file of lines T and R only; an argument is its label and its offsets."""
-    lines = [line.split("\t") for line in path.read_text().splitlines()]
-    entities = {fields[0]: tuple(fields[1].split(" ", 1)) for fields in lines if fields[0].startswith("T")}
-    relations = []
-    for fields in lines:
-        if fields[0].startswith("R"):
-            label, first, second = fields[1].split()
-            ends = dict(part.split(":") for part in (first, second))
-            relations.append((label, entities[ends["Arg1"]], entities[ends["Arg2"]]))
-    return relations
-
-
-def _is_same(relation, other, strict):
-    """Compare two relations part by part."""
-    if relation[0] != other[0]:
-        return False
-    return all(a[1] == b[1] and (a[0] == b[0] or not strict) for a, b in zip(relation[1:], other[1:], strict=True))
-
-
-def _count_plainly(gold, system, strict):
-    """Count right, predicted and gold relations of one document by comparing each with each, in no order or set."""
-    distinct = [
-        [r for k, r in enumerate(side) if not any(_is_same(r, s, strict) for s in side[:k])] for side in (gold, system)
-    ]
-    n_right = sum(any(_is_same(r, g, strict) for g in distinct[0]) for r in distinct[1])
-    return np.array([n_right, len(distinct[1]), len(distinct[0])])
-
-
-def _score_plainly(gold, system, strict, average):
-    """Return precision, recall and F1 in fractions: of all relations, or the means over the types of gold relations."""
-    types = sorted({r[0] for relations in gold for r in relations})
-    scores = []
-    for label in types if average == "macro" else [None]:
-        pick = [[[r for r in relations if label in {None, r[0]}] for relations in side] for side in (gold, system)]
-        counts = [_count_plainly(g, s, strict) for g, s in zip(*pick, strict=True)]
-        right, predicted, there = (sum(int(c[k]) for c in counts) for k in range(3))
-        scores.append([Fraction(n, d) if d else Fraction(0) for n, d in
-                       ((right, predicted), (right, there), (2 * right, predicted + there))])  # fmt: skip
-    return {kind: sum(row[k] for row in scores) / len(scores) for k, kind in enumerate(KINDS)}
-
-
-def _assert_scores_are_plain(systems, gold):
-    counts = _read(systems, gold)
-    names = sorted(path.name for path in gold.glob("*.ann"))
-    plain = {folder: [_read_plainly(folder / name) for name in names] for folder in (gold, *systems)}
-    for match in ("strict", "boundaries"):
-        for average in ("micro", "macro"):
-            expected = [_score_plainly(plain[gold], plain[s], match == "strict", average) for s in systems]
-            for kind in KINDS:
-                scores = _score(counts, f"relation-{kind}:average={average},match={match}")
-                assert scores == pytest.approx([float(e[kind]) for e in expected], rel=1e-13), (match, average, kind)
-
-
-def test_real_relations_score_as_comparing_each_with_each(shared_data):
-    folder = shared_data / "relations_brat" / "relations"
-    systems = sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "gold")
-    _assert_scores_are_plain(systems, folder / "gold")

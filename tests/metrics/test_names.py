@@ -120,12 +120,6 @@ def test_lower_is_better_where_the_user_says_so():
     assert r.better() == "x"
 
 
-def test_a_black_box_enumerates_up_to_12_units():
-    largest = sigdask.metric(lambda o, _: max(o), of="outputs")
-    result = compare([1, 2, 3.5], [0, 0, 0], metric=largest, interval="none", cluster="none")
-    assert (result.method, result.n_trials) == ("exact", 8)
-
-
 def test_a_metric_is_found_by_module_and_name(tmp_path, monkeypatch):
     (tmp_path / "metrics_of_this_test.py").write_text(
         "import sigdask\n@sigdask.metric\ndef error(correct, items):\n    return 1 - correct / items\n"

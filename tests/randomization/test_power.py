@@ -1,11 +1,9 @@
-"""Tests of simulated power: addressed samples, judged like the test, against exact and published power."""
+"""Tests of simulated power: addressed samples, judged like the test, against all arrangements."""
 
 import itertools
-import json
 
 import numpy as np
 import pytest
-from conftest import ROOT
 from scipy import stats
 
 from sigdask.counts import Counts
@@ -17,7 +15,6 @@ from sigdask.randomization.power import ObservedPair, PowerSamples, count_reject
 from sigdask.statistics.power import compute_weights
 
 KEY = (1, 2)
-ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}
 RATIO = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
@@ -52,15 +49,6 @@ def test_units_are_drawn_as_often_as_their_weights_say():
     frequencies = np.bincount(draw_samples(KEY, weights, first=7, n_samples=2000, size=50).ravel(), minlength=5)
     assert frequencies[1] == 0
     assert stats.chisquare(frequencies[weights > 0], 100_000 * weights[weights > 0]).pvalue > 1e-4
-
-
-@pytest.mark.parametrize(("n_wins", "place"), [(5, 0), (7, 1)])
-def test_simulated_size_and_power_of_the_sign_test_meet_the_oracle(n_wins, place):
-    oracle = ORACLES["sign_test_size_power_n34"]
-    pairs = build_mean_pairs([[1, 0]] * n_wins + [[0, 1]] * (10 - n_wins))
-    n = 6000
-    n_rejected = count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=34, first=0, n=n)
-    assert stats.binomtest(n_rejected, n, oracle["expected"][place]).pvalue > 1e-4
 
 
 def compute_exact_p(score, a, b, alternative):

@@ -315,6 +315,3 @@ def test_an_interval_of_each_adjusted_p_rises_with_it_and_holds_what_more_trials
     ]
     assert all(is_covered)
     assert compare_all(data, metrics=["mean"], trials=99, adjust="none", cluster="none")[0].p_adjusted_interval is None
-
-
-# ---- real matrices ----

@@ -43,7 +43,6 @@ rules = [{ rule = "not-worse", alpha = 0.05, test_sets = ["news & <i>"] }]
 """
 
 HOSTILE_NAME = 'new"<script>alert(1)</script>'
-STORE = "plan.sigdask.sqlite"
 
 
 def run_night(folder, effect, *, web=None):

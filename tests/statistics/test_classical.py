@@ -8,12 +8,10 @@ import pytest
 from builders import build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import two_sample_t
 from scipy import stats
 
 from sigdask.statistics.classical import (
     WILCOXON_EXACT_UP_TO,
-    compute_t,
     two_proportion_z,
     wilcoxon,
 )
@@ -74,31 +72,6 @@ def test_rows_are_tested_each_on_its_own_whatever_stands_beside_them():
     d = build_rng(3).integers(-5, 6, (300, 2000)).astype(float)  # sorted in parts
     alone = [wilcoxon(d[k : k + 1]).p_value[0] for k in (0, 150, 299)]
     assert wilcoxon(d).p_value[[0, 150, 299]].tolist() == alone
-
-
-def compute_matched_t(differences, alternative="two-sided"):
-    d = np.asarray(differences)
-    n, total = d.shape[-1], d.sum(axis=-1)
-    return compute_t(total, ((d - total[..., None] / n) ** 2).sum(axis=-1), n, n - 1, alternative)
-
-
-@pytest.mark.parametrize("side", ALTERNATIVES)
-def test_t_is_scipys_matched_and_of_two_samples(side):
-    a, b = build_rng(4).normal(size=(2, 7, 30)) + np.array([0.3, 0.0])[:, None, None]
-    for result, scipy_test in (
-        (compute_matched_t(a - b, side), stats.ttest_rel),
-        (two_sample_t(a, b, side), stats.ttest_ind),
-    ):
-        want = scipy_test(a, b, axis=1, alternative=side)
-        assert result[0] == pytest.approx(want.statistic, rel=1e-12)
-        assert result[1] == pytest.approx(want.pvalue, rel=1e-11)
-
-
-def test_t_of_what_does_not_vary_is_1_without_a_difference_and_none_with_one():
-    assert [float(x) for x in compute_matched_t([0.0, 0.0, 0.0])] == pytest.approx([np.nan, 1.0], nan_ok=True)
-    assert np.isnan(compute_matched_t([0.1, 0.1, 0.1])).all()  # sizes differ by their rounding at most
-    assert np.isnan(compute_matched_t([0.5])).all()
-    assert two_sample_t([1.0, 1.0], [1.0, 1.0])[1] == 1.0
 
 
 @settings(deadline=None)  # compiled on the first call

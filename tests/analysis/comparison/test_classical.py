@@ -184,7 +184,7 @@ def test_what_does_not_vary_has_a_p_only_where_the_systems_are_the_same():
     equal_tests = list_tests({"a": [1, 0, 1], "b": [1, 0, 1]})["a", "b"]
     assert all(t.p_value == 1 for t in equal_tests.values())
     assert equal_tests["t"].detail == "no unit is discordant"
-    constant_tests = list_tests({"a": [0.5, 0.25, 0.75], "b": [0.25, 0.0, 0.5]})["a", "b"]
+    constant_tests = list_tests({"a": [0.4, 0.3, 0.7], "b": [0.3, 0.2, 0.6]})["a", "b"]  # but for their rounding
     assert (constant_tests["t"].p_value, constant_tests["t"].n) == (None, None)
     assert constant_tests["t"].detail == "not defined: all differences are the same"
     assert list_tests({"a": [1], "b": [0]})["a", "b"]["t"].detail == "fewer than 2 units"
@@ -218,6 +218,7 @@ def test_r12_of_several_metrics_is_numpys_for_each_of_them():
         losses = [np.abs(outputs[name] - gold) ** (1 + (r.metric == "MSE")) for name in (r.a, r.b)]
         assert r.r12 == pytest.approx(np.corrcoef(losses)[0, 1], rel=1e-9)
     assert len(results) == 12
+    assert compare([1, 1, 1], [0, 1, 0]).r12 is None  # a constant has no correlation
 
 
 def test_tests_that_drop_every_item_are_shown_with_an_n_of_0():

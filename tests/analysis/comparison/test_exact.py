@@ -165,6 +165,8 @@ def test_counts_of_groups_of_items_are_exact_under_their_unit():
     counts = Counts.from_scores({"a": a, "b": b}, groups=groups)
     [r] = compare_all(counts, unit="document", trials=2000)
     d = [int(x) for x in (a - b).reshape(30, 3).sum(axis=1) if x]
+    assert (r.n_units, r.n_items, r.n_discordant) == (30, 90, len(d))
+    assert {c.name: c.verdict for c in r.checks}["sign test"] == "not applicable"
     assert r.exact.p_hi == pytest.approx(float(enumerate_signs(d, "two-sided")), rel=1e-12)
 
 

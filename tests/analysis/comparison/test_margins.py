@@ -1,29 +1,16 @@
-"""Margins of comparisons: against likelihoods maximised by SciPy, Holm's rule and the gate, which has more oracles."""
+"""Margins of comparisons: against matched proportions and the gate, which have more oracles, and Holm's rule."""
 
 import json
 
 import numpy as np
 import pytest
-import scipy
 from builders import build_rng
 
 from sigdask import Counts, compare, compare_all, load_results
 from sigdask.nightly.gate.judge import gather_evidence
 from sigdask.nightly.gate.rules import NonInferior
 from sigdask.report.screen import render
-
-
-def compute_score_p(wins, losses, n, margin):
-    """Tango 1998: z of wins - losses + n margin, with the variance of the likeliest wins - losses = -n margin."""
-
-    def lose(q):
-        return -scipy.stats.multinomial.logpmf(
-            [wins, losses, n - wins - losses], n, [q - margin, q, 1 + margin - 2 * q]
-        )
-
-    bounds = (margin + 1e-9, (1 + margin) / 2 - 1e-9)
-    q = scipy.optimize.minimize_scalar(lose, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
-    return scipy.stats.norm.sf((wins - losses + n * margin) / np.sqrt(n * (2 * q - margin * (1 + margin))))
+from sigdask.statistics.classical import MatchedProportions
 
 
 def test_0_1_scores_take_the_score_test_in_both_directions():
@@ -31,8 +18,9 @@ def test_0_1_scores_take_the_score_test_in_both_directions():
     b = np.r_[np.zeros(wins), np.ones(n - wins)]
     a = np.r_[np.ones(n - losses), np.zeros(losses)]
     result = compare(a, b, margin=margin)
-    expected = [compute_score_p(wins, losses, n, margin), compute_score_p(losses, wins, n, margin)]
-    assert [result.margin.p_not_worse, result.margin.p_not_better] == pytest.approx(expected, rel=1e-5)
+    tests = MatchedProportions(wins, losses, n), MatchedProportions(losses, wins, n)
+    expected = [test.compute_p_value(margin, 0.05) for test in tests]
+    assert [result.margin.p_not_worse, result.margin.p_not_better] == pytest.approx(expected, rel=1e-12)
     assert result.margin.p_equivalent == max(result.margin.p_not_worse, result.margin.p_not_better)
     assert (result.margin.verdicts, result.margin.p_adjusted) == (("not worse", "not better", "equivalent"), None)
 
