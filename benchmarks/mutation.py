@@ -122,7 +122,6 @@ TARGETS = (
         (
             f"{GATE}/test_gate.py",
             "tests/nightly/run/test_false_alarms.py::test_a_score_that_is_undefined_does_not_pass",
-            "tests/nightly/run/test_false_alarms.py::test_outputs_that_failed_before_are_one_observation_and_no_new_alarm",
         ),
     ),
     Target(

@@ -183,6 +183,8 @@ def _check_signature(result: RecordedResult, document: Mapping[str, Any]) -> Non
         signed |= {"n_trials": signature.n_trials, "p_value": (row["n_extreme"] + 1) / (row["n_trials"] + 1)}
     elif row["exact"] is not None:
         stated["p_value"], signed["p_value"] = row["p_value"], row["exact"]["p_hi"]
+    if row["n_trials"] and len({*row["p_interval"]}) == 1:  # all arrangements were counted
+        stated["n_extreme"], signed["n_extreme"] = row["n_extreme"], round(row["p_value"] * row["n_trials"])
     scores, difference = [row[f"score_{name}"] or 0 for name in "ab"], row["difference"]
     if difference is not None and abs(scores[0] - scores[1] - difference) > ROUNDING * max(map(abs, scores)):
         stated["difference"], signed["difference"] = difference, scores[0] - scores[1]

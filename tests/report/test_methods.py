@@ -122,7 +122,7 @@ IMPOSSIBLE = [
     ("p_value", 0.001), ("p_value", None), ("a", "b"), ("b", ""), ("n_discordant", 4), ("verdict", "significant"),
     ("exact", {"p_lo": 0.9, "p_hi": 0.25, "method": "enumeration", "guarantee": "exact"}), ("test_set", "other"),
     ("score_a_interval", [4.5, 3.5]), ("subset", {"column": "genre", "value": "news"}), ("metric", "f1"),
-    ("difference", 0.9), ("score_a", None),
+    ("difference", 0.9), ("score_a", None), ("n_extreme", 3),
 ]  # fmt: skip
 
 
