@@ -463,7 +463,8 @@ def _describe_roles(table: FileTable, roles: Roles, options: Options, *, has_sco
     has_items = "item" in roles and options.align != "position"
     parts = [f"item {options.id_column or roles.get('item')}" if has_items else "items by position"]
     shown = ("system", "metric", "gold", "prediction", "run", "unit", "subset")
-    named = [(role, roles.columns.get(role)) for role in shown]
+    items = roles.list_all("item")  # which are units too, if several are joined
+    named = [(role, [column for column in roles.list_all(role) if column not in items]) for role in shown]
     parts += [f"{role} {' + '.join(columns)}" for role, columns in named if columns]
     left_out = ["an unnamed index" if name.startswith(UNNAMED) else name for name in roles.left_out]
     scores = roles.columns.get("score", ())
