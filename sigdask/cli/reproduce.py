@@ -20,7 +20,7 @@ from sigdask.execution.run import connect_once
 from sigdask.options import RunOptions, SelectionOptions, select_options
 from sigdask.report.presentable import Results
 from sigdask.report.sentences import describe_p
-from sigdask.results.signature import Signature, is_signature
+from sigdask.results.signature import Signature
 from sigdask.statistics.rounding import format_score
 from sigdask.text import format_count
 
@@ -76,7 +76,7 @@ def _compare(execution: Mapping[str, Any], counts: Counts, **options: Any) -> Re
 
 def _read_recorded(what: str, name: str | None) -> RecordedResults:
     """Return the recorded results to reproduce, from a signature or a file; `name` selects a test set."""
-    if is_signature(what):
+    if what.strip().startswith("test:"):
         return RecordedResults((RecordedResult(Signature.parse(what)),))
     recorded = read(Path(what))
     names = ", ".join(recorded.test_sets)

@@ -78,17 +78,6 @@ UNADJUSTED = "unadjusted"
 """Name of the p of a single comparison next to that of a family."""
 
 
-def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
-    """Return a phrase on how few units decide.
-
-    Examples
-    --------
-    >>> format_deciding(2, 20, "item"), format_deciding(1, 1200, "topic")
-    ('2 of 20 items decide', '1 of 1,200 topics decides')
-    """
-    return f"{n_deciding:,} of {n_units:,} {pluralize(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
-
-
 def pluralize(unit: str, n: int = 2) -> str:
     """Return a unit's name, plural unless `n` is 1; names that are no words become "unit" or "units"."""
     name = unit if unit.isalpha() and not unit.endswith("s") else "unit"

@@ -15,7 +15,8 @@ import pyarrow as pa
 from sigdask.counts.fields import Floats, Integers
 from sigdask.formats.frames import build_frame_from_data
 from sigdask.results.fields import build_frame_data
-from sigdask.results.table import Table, list_tests
+from sigdask.results.table import Table
+from sigdask.statistics.classical import sort_tests
 from sigdask.text import iter_json, to_plain
 
 PART_ROWS = 16_384
@@ -105,7 +106,7 @@ def write_parquet(parts: Iterable[pa.Table], file: IO[bytes]) -> None:
 def iter_frame_data(tables: Iterable[Table]) -> Iterator[pa.Table]:
     """Yield the columns of data frames, of at most `PART_ROWS` rows; without any row, those of one empty table."""
     tables = [*tables]
-    tests = list_tests(tables)
+    tests = sort_tests(name for table in tables for name in table.list_keys("tests"))
     parts = (part for table in tables for part in table.split(PART_ROWS))
     for part in parts if any(map(len, tables)) else [Table.build_empty()]:
         yield build_frame_data(part, tests)

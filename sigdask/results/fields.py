@@ -32,11 +32,11 @@ from sigdask.results.columns import (
     build_column,
     encode,
     flatten,
-    format_deciding,
     get_frame_columns,
     get_type,
     join_path,
     load_schema,
+    pluralize,
     resolve,
 )
 from sigdask.results.record import Note, Result, list_dicts, read_note
@@ -193,7 +193,8 @@ def _note_deciding_units(table: Table) -> RowNotes:
     for row in np.flatnonzero((n_deciding > 0) & ((table.decision == 1) | ~is_reversed)).tolist():
         n, reverses = int(n_deciding[row]), bool(is_reversed[row])
         consequence = "the other system would be ahead" if reverses else "the verdict would change"
-        decide = format_deciding(n, int(table.n_units[row]), table.unit[row])
+        n_units = int(table.n_units[row])
+        decide = f"{n:,} of {n_units:,} {pluralize(table.unit[row], n_units)} decide{'s' if n == 1 else ''}"
         text = f"{decide} it: without {'it' if n == 1 else 'them'} {consequence}"
         yield row, Note("few-units-decide", text, {"n_deciding": n, "changes": "sign" if reverses else "verdict"})
 
@@ -209,9 +210,14 @@ RUN_VERDICTS = ("too few runs", "not significant", "significant")
 
 
 def _build_records(table: Table, notes: Mapping[int, Sequence[Note]]) -> list[dict[str, Any]]:
-    keys = {group: table.list_keys(group) for group in KEYED}
+    rows, keys = range(len(table)), {group: table.list_keys(group) for group in KEYED}
     keys["checks"] += [EQUAL_SCORES] if table.has("equal_scores") else []
-    given = _list_values(table, notes) | dict(_iter_entries(table, keys))
+    given = _derive_columns(table) | dict(_iter_entries(table, keys))
+    given |= {  # no column of a table has these
+        "notes": [list_dicts(notes.get(row, ())) for row in rows],
+        "warnings": [[note.text for note in notes.get(row, ())] for row in rows],
+        "margin.verdicts": _list_claims(table) if table.has("margin") else [()] * len(table),
+    }
     return _list_members(table, given, keys, "", load_schema()["$defs"]["result"])
 
 
@@ -248,16 +254,6 @@ def _have_values(column: list[Any]) -> list[bool]:
     if column and isinstance(column[0], float):
         return [value == value for value in column]  # noqa: PLR0124
     return [*map(bool, column)]
-
-
-def _list_values(table: Table, notes: Mapping[int, Sequence[Note]]) -> dict[str, list[Any]]:
-    """Return the values of records that no column of a table has, by path."""
-    rows = range(len(table))
-    return _derive_columns(table) | {
-        "notes": [list_dicts(notes.get(row, ())) for row in rows],
-        "warnings": [[note.text for note in notes.get(row, ())] for row in rows],
-        "margin.verdicts": _list_claims(table) if table.has("margin") else [()] * len(table),
-    }
 
 
 def _derive_columns(table: Table) -> dict[str, list[Any]]:
@@ -396,7 +392,9 @@ def build_frame_data(table: Table, tests: Sequence[str] | None = None) -> pa.Tab
         for test in (table.list_keys("tests") if tests is None else tests) if "*" in path else [""]:
             own = path.replace("*", test)
             data[name.replace("*", test)] = _to_nullable(own, derived[own] if own in derived else table[own])
-    data["disagreements"] = pa.array(_list_disagreements(table), pa.string())
+    disagrees = {name: table[f"checks.{name}.verdict"].equals(DISAGREES).tolist() for name in table.list_keys("checks")}
+    names = [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]
+    data["disagreements"] = pa.array(names, pa.string())  # of the checks that disagree
     return pa.table({name: data[name] for name in dict.fromkeys((*FIRST_COLUMNS, *data))})
 
 
@@ -409,9 +407,3 @@ def _to_nullable(path: str, values: Any) -> pa.Array:
     if path in {"signature", "interval.method"}:
         values = [value or None for value in values]
     return pa.array(values, ARROW_TYPES[get_type(path)], from_pandas=True)
-
-
-def _list_disagreements(table: Table) -> list[str]:
-    """Return for each row the names of the checks that disagree."""
-    disagrees = {name: table[f"checks.{name}.verdict"].equals(DISAGREES).tolist() for name in table.list_keys("checks")}
-    return [", ".join(name for name in disagrees if disagrees[name][row]) for row in range(len(table))]

@@ -242,7 +242,13 @@ class Result(NamedValues):
         return Result(**members | kept | {"notes": tuple(notes)})
 
     def __repr__(self) -> str:
-        return _format_line(self)
+        parts = [part for part in (self.test_set, self.subset["value"] if self.subset else "") if part]
+        scores = f"{self.metric} {format_score(self.score_a)} - {format_score(self.score_b)}"
+        parts += [f"{self.a} - {self.b}", f"{scores} = {format_signed(self.difference)}"]
+        parts.append(format_p_equals(self.p_value, is_bound=self.is_bound))
+        if self.p_adjusted is not None and not math.isnan(self.p_adjusted):
+            parts.append(f"adjusted {format_p_equals(self.p_adjusted, is_bound=self.is_adjusted_bound)}")
+        return make_printable(f"Result({', '.join(parts)})")
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -270,13 +276,3 @@ class Result(NamedValues):
     def is_bound(self) -> bool:
         """Whether p is the smallest value that the trials allow: none of them was extreme."""
         return bool(self.method != "exact" and 0 == self.p_interval[0] < self.p_value)
-
-
-def _format_line(r: Result) -> str:
-    """Return a one-line summary of a comparison."""
-    parts = [part for part in (r.test_set, r.subset["value"] if r.subset else "") if part]
-    scores = f"{r.metric} {format_score(r.score_a)} - {format_score(r.score_b)} = {format_signed(r.difference)}"
-    parts += [f"{r.a} - {r.b}", scores, format_p_equals(r.p_value, is_bound=r.is_bound)]
-    if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
-        parts.append(f"adjusted {format_p_equals(r.p_adjusted, is_bound=r.is_adjusted_bound)}")
-    return make_printable(f"Result({', '.join(parts)})")

@@ -116,11 +116,6 @@ def _read_value(key: str, text: str) -> Any:
     return int(text) if pattern is COUNT else float(text) if name == "exact_limit" else text
 
 
-def is_signature(text: str) -> bool:
-    """Return whether a text looks like a signature."""
-    return text.strip().startswith("test:")
-
-
 @lru_cache(maxsize=4096)
 def _escape(text: str) -> str:
     return "".join(c if c.isprintable() and c not in "|:%" else quote(c, safe="") for c in text)
@@ -169,7 +164,7 @@ def _format_settings(*settings: Any) -> str:
     adjust, members, family, seed, n_trials, is_exact, is_enumerated = rest
     method, _, limit = method_and_limit.partition(":")
     options = (*split_scorer_signature(scorer), *([("code", code)] if code else []))
-    pairs = [
+    pairs: list[tuple[str, object]] = [
         ("test", "ar"), ("metric", metric), *((f"{OPTION_PREFIX}{key}", option) for key, option in options),
         ("alt", alternative), ("method", method), ("limit", float(limit) if limit else None),
         ("p", EXACT if is_exact else TRIALS if n_trials else LIMITS),

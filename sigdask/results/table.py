@@ -241,11 +241,6 @@ def _unwrap(array: pa.Array, empty: float) -> NDArray[Any]:
     return np.where(_unwrap(array.is_null(), 0), empty, values) if array.null_count else values
 
 
-def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
-    """Return the names of all classical tests in some tables, in their fixed order."""
-    return sort_tests(name for table in tables for name in table.list_keys("tests"))
-
-
 def list_scorers(table: Table) -> list[tuple[str, str]]:
     """Return the name of each metric that a library scores, with the library's signature."""
     pairs = dict.fromkeys(zip(table.metric.tolist(), table.signature.tolist(), strict=True))
