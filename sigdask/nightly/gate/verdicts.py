@@ -33,7 +33,7 @@ from sigdask.statistics.rounding import format_lower_limit, format_p_equals, for
 
 def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison], evidence: Evidence) -> RuleVerdict:
     """Return whether every system is shown to be within the margin, with a finding for each."""
-    tests = [_get_margin_result(rule, c, evidence) for c in covered]
+    tests = [evidence.margin_results[rule, get_key(c.result)] for c in covered]
     findings = [_build_finding(rule, c, test, evidence) for c, test in zip(covered, tests, strict=True)]
     powers = [
         compute_power(rule, test, c.result.n_units, evidence.get_spread(c.result))
@@ -52,13 +52,6 @@ def judge_within_margin(rule: NonInferior, covered: Sequence[CoveredComparison],
         notes=tuple(_describe_power(power, len(known_powers), len(powers))),
         n_doubtful=sum(f.passed and test.is_doubtful for f, test in zip(findings, tests, strict=True)),
     )
-
-
-def _get_margin_result(rule: NonInferior, c: CoveredComparison, evidence: Evidence) -> MarginResult:
-    margin_result = evidence.margin_results.get((rule, get_key(c.result)))
-    if margin_result is None:
-        raise InputError(f"gate: non-inferiority of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
-    return margin_result
 
 
 def _build_finding(rule: NonInferior, c: CoveredComparison, test: MarginResult, evidence: Evidence) -> RuleFinding:

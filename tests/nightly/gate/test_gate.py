@@ -139,12 +139,6 @@ def test_non_inferiority_needs_evidence_where_not_worse_passes():
     assert not judge_losses(NonInferior(0.2, 0.05), [0.3], n=200).passed
 
 
-def test_non_inferiority_that_was_not_tested_is_an_error():
-    _, results = compare_losses([0.0])
-    with pytest.raises(InputError, match="was not tested"):
-        judge([NonInferior(0.5, 0.05)], results, Evidence({"set": "base"}))
-
-
 def test_false_alarms_a_year_are_those_of_the_level_or_of_the_power_of_non_inferiority():
     _, results = compare_losses([0.0])
     key, rule = get_key(results[0]), NonInferior(1.0, 0.05)
