@@ -19,7 +19,7 @@ from sigdask.analysis.comparison.jobs import plan_jobs
 from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.formats import Options, parse_map, read
+from sigdask.formats import Options, parse_maps, read
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.results.table import DISAGREES
 from sigdask.statistics.exact import CLOSE_SHARE
@@ -58,7 +58,7 @@ def iter_sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
     counts = read(*sorted((folder / "submissions").iterdir()), format="conll", gold=folder / "emerging.test.annotated")
     yield "`seqlab_wnut17`, F1 of entities by sentence", counts, ["f1"]
     folder = DATA / "class_hans"
-    labels = (parse_map("non-entailment=neutral,contradiction"),)
+    labels = parse_maps(["non-entailment=neutral,contradiction"])
     counts = read(*sorted(folder.glob("*preds*.txt")), gold=folder / "gold.csv", options=Options(label_map=labels))
     yield "`class_hans`, accuracy of 30,000 items", counts, ["accuracy"]
 

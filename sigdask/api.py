@@ -71,7 +71,7 @@ def read(
         Gold-standard file.
     format : str
         A format that `sigdask list formats` shows, or "auto". Options of a format follow its name, such as
-        "conll:scheme=IOBES". Name your own reader as MODULE:FUNCTION.
+        "conll:scheme=IOBES". Installed packages may add formats.
     columns : mapping of str to str, optional
         Columns by their roles "item", "gold", "prediction", "system" and "score", such as {"score": "f1"}. By default
         they are found by their usual names.

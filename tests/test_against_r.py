@@ -9,7 +9,7 @@ from builders import build_rng
 
 from sigdask import compare, compare_all, independence
 from sigdask.analysis.comparison.pairs import CompareSpec, bind_metric
-from sigdask.formats import Options, parse_map, read
+from sigdask.formats import Options, parse_maps, read
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 
@@ -113,7 +113,7 @@ def test_the_tests_of_30_000_right_and_wrong_answers_are_rs(shared_data):
     """Two models on HANS."""
     folder = shared_data / "class_hans"
     models = [folder / "esim_heur_preds.txt", folder / "spinn_preds_heur.txt"]
-    data = read(*models, gold=folder / "gold.csv", options=Options(label_map=(parse_map(HANS_LABELS),)))
+    data = read(*models, gold=folder / "gold.csv", options=Options(label_map=parse_maps([HANS_LABELS])))
     is_correct = data.field("correct").astype(int)
     wins, losses = ((is_correct[:, 0] > is_correct[:, 1]).sum(), (is_correct[:, 0] < is_correct[:, 1]).sum())
     script = f"wins <- {wins}; losses <- {losses}; n <- {len(is_correct)}; right <- {format_vector(is_correct.sum(axis=0).tolist())};"

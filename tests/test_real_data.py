@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.api import compare, compare_all
-from sigdask.formats import Options, parse_map, read
+from sigdask.formats import Options, parse_maps, read
 
 HANS_FILES = ("bert_preds.txt", "decomp_attn_heur_preds.txt", "esim_heur_preds.txt", "spinn_preds_heur.txt")
 
@@ -39,7 +39,7 @@ def test_fluency_models_have_the_published_tails(shared_data, pair):
 @pytest.fixture(scope="module")
 def hans(shared_data):
     folder = shared_data / "class_hans"
-    options = Options(label_map=(parse_map("non-entailment=neutral,contradiction"),), groups=("subcase", "heuristic"))
+    options = Options(label_map=parse_maps(["non-entailment=neutral,contradiction"]), groups=("subcase", "heuristic"))
     return read(*(folder / f for f in HANS_FILES), gold=folder / "gold.csv", options=options)
 
 

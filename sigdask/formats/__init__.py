@@ -25,7 +25,6 @@ from sigdask.formats.reading.options import (
     distinguish_names,
     parse_columns,
     parse_format,
-    parse_map,
     parse_maps,
     parse_source,
 )
@@ -41,11 +40,11 @@ from sigdask.formats.registry import (
     resolve_format,
 )
 from sigdask.interface import spell, suggest_group_file
-from sigdask.io import addresses, as_path, use_options
+from sigdask.io import as_path, use_options
 from sigdask.text import is_url, suggest_name
 
 __all__ = ["DETECTED", "FOLDER_FORMATS", "FORMATS", "TABLE", "Options", "Source", "cache_files", "detect",
-           "may_have_metric", "parse_columns", "parse_format", "parse_map", "parse_maps", "parse_source",
+           "may_have_metric", "parse_columns", "parse_format", "parse_maps", "parse_source",
            "read"]  # fmt: skip
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
@@ -76,7 +75,7 @@ def read(
     format : str
         A name in `FORMATS`, or "auto" (see `detect`). Options of a format follow its name, such as
         "conll:scheme=IOBES". Every format has the option replicates=paired (the files of all systems share seeds, in
-        their order). Name your own reader as MODULE:FUNCTION.
+        their order).
     options : Options
         Options of reading, such as columns, alignment and missing scores: `sigdask.formats.reading.options.Options`.
 
@@ -125,9 +124,6 @@ def _shorten_notes(counts: Counts, sources: Sequence[Source], gold: Path | None,
 
 
 def _read_as(format_: str, sources: Sequence[Source], gold_path: Path | None, options: Options) -> Counts:
-    if is_address(format_):
-        counts = _read_with(addresses.load_object(format_, "format"), sources, gold_path, options)
-        return replace(counts, name=options.name or counts.name)
     format_name, format_options = parse_format(format_)
     if format_options:
         options = options.with_format_options(format_options)
@@ -174,7 +170,7 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
 
     def read_files(run_sources: Sequence[Source], run_options: Options) -> Counts:
         with _suggest_group_file(run_options):
-            return _read_with(reader, run_sources, gold, run_options)
+            return read_with_groups(partial(reader, run_sources, gold), run_options)
 
     try:
         counts = runs.read_runs(read_files, sources, options, format_=name, has_gold=gold is not None)
@@ -186,16 +182,6 @@ def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, op
     warnings = (*counts.warnings, *_iter_input_warnings(name, sources, gold, options))
     roles = describe_reading(sources, gold, options) if name in TABLES_OF_ROLES else ""
     return replace(counts, name=options.name, format=name, warnings=warnings, roles=roles)
-
-
-def _read_with(reader: Reader, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Return what a reader reads, with the groups from files."""
-    read_ = partial(reader, sources, gold)
-    has_groups = options.group_file is not None or options.documents is not None
-    counts = read_with_groups(read_, options) if has_groups else read_(options)
-    if not isinstance(counts, Counts):
-        raise InputError(f"format {reader!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
-    return counts
 
 
 def _iter_input_warnings(name: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Iterator[str]:
@@ -231,18 +217,6 @@ def _suggest_group_file(options: Options) -> Iterator[None]:
             raise
         columns = " ".join(file.describe_columns() for file in list_group_files(options))
         raise error.add_hint(columns or suggest_group_file(error.name)) from None
-
-
-def is_address(format_: str) -> bool:
-    """Return whether a format is given as MODULE:FUNCTION, the address of a reader.
-
-    Examples
-    --------
-    >>> is_address("mine:read"), is_address("conll:scheme=IOBES"), is_address("wide")
-    (True, False, False)
-    """
-    name, colon, function = format_.partition(":")
-    return bool(colon and function) and "=" not in function and name not in FORMATS
 
 
 def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:

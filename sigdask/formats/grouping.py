@@ -126,7 +126,8 @@ def list_group_files(options: Options) -> list[GroupFile]:
 
 def read_with_groups(read: Callable[[Options], Counts], options: Options) -> Counts:
     """Read data, and add the groups from files; documents that the reader found itself take precedence."""
-    files = list_group_files(options)
+    if not (files := list_group_files(options)):
+        return read(options)
     file_names = set[str]().union(*(file.names for file in files))
     counts = read(replace(options, groups=tuple(name for name in options.groups if name not in file_names)))
     groups = dict(counts.groups)

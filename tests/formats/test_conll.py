@@ -9,7 +9,7 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
-from sigdask.formats import Options, detect, parse_map, parse_source, read
+from sigdask.formats import Options, detect, parse_maps, parse_source, read
 from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
 from sigdask.metrics import find_metric
 
@@ -219,11 +219,11 @@ def add_gold_column(system, gold=GOLD, extra_columns=""):
 
 def test_labels_and_types_are_mapped(tmp_path, files):
     a = A.replace("B-PER", "B-PERSON").replace("I-PER", "I-PERSON").replace("rejects\tO", "rejects\tX")
-    maps = (parse_map("PER=PERSON"), parse_map("O=X"))
+    maps = parse_maps(["PER=PERSON", "O=X"])
     mapped_files = write_files(tmp_path / "mapped", a)
     assert compare_files(mapped_files, "conll", label_map=maps) == compare_files(files)
     with pytest.raises(InputError, match="1 label that neither gold nor a system has: 'GPE'"):
-        read(*mapped_files[:2], gold=mapped_files[2], options=Options(label_map=(*maps, parse_map("LOC=GPE"))))
+        read(*mapped_files[:2], gold=mapped_files[2], options=Options(label_map=(*maps, *parse_maps(["LOC=GPE"]))))
 
 
 @pytest.mark.parametrize(

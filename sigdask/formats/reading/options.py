@@ -318,17 +318,6 @@ def parse_columns(texts: Sequence[str], roles: Sequence[str] = tuple(ROLES)) -> 
     return columns
 
 
-def parse_map(text: str) -> tuple[str, tuple[str, ...]]:
-    """Parse TARGET=SOURCE,SOURCE, one entry of `Options.label_map`.
-
-    Examples
-    --------
-    >>> parse_map("non-entailment=neutral,contradiction")
-    ('non-entailment', ('neutral', 'contradiction'))
-    """
-    return parse_maps([text])[0]
-
-
 def parse_maps(texts: Sequence[str]) -> LabelMap:
     r"""Parse entries TARGET=SOURCE,SOURCE, or @FILE with an entry on each line: TARGET and its sources between tabs.
 

@@ -123,18 +123,8 @@ def test_the_gates_rules_take_the_plans_level_and_four_false_alarms_a_year(folde
 def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):
     (folder / "mine_raises.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(str(folder))
-    plan = load_text(folder, 'metrics = ["mine_raises:best"]\n' + SMALLEST + 'format = "mine_raises:read"\n')
+    plan = load_text(folder, 'metrics = ["mine_raises:best"]\n' + SMALLEST)
     assert plan.test_sets[0].metrics == ("mine_raises:best",)
-    with pytest.raises(InputError, match=r"format 'mine_raises:read': cannot import it \(RuntimeError: imported"):
-        plan.test_sets[0].read()
-
-
-def test_what_a_reader_of_ones_own_returns_has_the_name_of_its_test_set(folder, monkeypatch):
-    reader = "return sigdask.Counts.from_scores({source.system: [1, 2] for source in sources})"
-    (folder / "mine_reads.py").write_text(f"import sigdask\n\ndef read(sources, gold, options):\n    {reader}\n")
-    monkeypatch.syspath_prepend(str(folder))
-    [test_set] = load_text(folder, SMALLEST + 'format = "mine_reads:read"\n').test_sets
-    assert test_set.read().name == test_set.name
 
 
 def list_documented_plans():

@@ -41,7 +41,6 @@ DATA_ERRORS = [
     ('metrics = ["man", "f1"]', "test_set[0].metrics: ", "needs responses or labels"),
     ('by = "sort"', "test_set[0]: ", "no column 'sort'"),
     ('columns = { item = "nr" }', "test_set[0]: ", "no column 'nr'"),
-    ('format = "mine:read"', "test_set[0]: ", "returned str, expected sigdask.counts.Counts"),
     ('format = "mine:gone"', "test_set[0]: ", "'gone'"),
     ('metrics = ["mine:broken"]', "test_set[0].metrics: ", "is int, expected a metric or a function"),
 ]
@@ -49,7 +48,7 @@ DATA_ERRORS = [
 
 @pytest.mark.parametrize(("line", "key", "text"), DATA_ERRORS, ids=[text for _, _, text in DATA_ERRORS])
 def test_what_the_data_cannot_give_is_named_with_its_key(folder, line, key, text):
-    (folder / "mine.py").write_text("broken = 3\ndef read(sources, gold, options):\n    return 'x'\n")
+    (folder / "mine.py").write_text("broken = 3\n")
     result = run_check(
         folder,
         f'[[test_set]]\nname = "one"\nsystems = "runs/{{system}}.csv"\nignore = ["remark", "kind", "topic"]\n{line}\n',
