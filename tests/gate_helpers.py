@@ -2,6 +2,7 @@
 
 from builders import results_to_table
 
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.gate.judge import gather_evidence, judge_rules
 from sigdask.report.presentable import Results
 
@@ -15,5 +16,6 @@ def judge(rules, results, *args, **options):
     return judge_rules(rules, get_table(results), *args, **options)
 
 
-def gather(counts, results, *args, **options):
-    return gather_evidence(counts, get_table(results), *args, **options)
+def gather(counts, results, rules, **options):
+    further = {name: options.pop(name) for name in ("count", "interruptible") if name in options}
+    return gather_evidence(counts, get_table(results), rules, CompareSpec(["mean"], **options), **further)

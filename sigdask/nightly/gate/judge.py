@@ -104,11 +104,8 @@ def gather_evidence(
     counts: Counts,
     table: Table,
     rules: Sequence[Rule],
+    spec: CompareSpec,
     *,
-    baseline: str | None = None,
-    by: str | None = None,
-    seed: int = 0,
-    trials: int | None = None,
     count: Count = count_jobs,
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
@@ -124,10 +121,8 @@ def gather_evidence(
         Results of this test set. Rows of other test sets are ignored.
     rules : sequence of Rule
         Rules of the gate.
-    baseline : str, optional
-        Baseline of rules that name none.
-    by, seed, trials
-        Settings with which the results were counted.
+    spec : CompareSpec
+        Settings with which the results were counted, and the baseline of rules that name none.
     count : callable
         Counts the jobs of margin tests.
     interruptible : callable
@@ -137,7 +132,7 @@ def gather_evidence(
     -------
     Evidence
     """
-    baselines = {counts.name: baseline}
+    baselines = {counts.name: spec.baseline}
     own_rows = table.take(np.flatnonzero(table.test_set.equals(counts.name)))
     covered = [select_rows(rule, own_rows, baselines) for rule in rules]
     covered_results = [*iter_results(own_rows.take(np.unique(np.concatenate(covered))))] if covered else []
@@ -146,30 +141,29 @@ def gather_evidence(
             name: bind_metric(metric_registry.find_metric(name, counts), counts)
             for name in dict.fromkeys(r.metric for r in covered_results)
         }
-        found = _iter_spreads(counts, covered_results, list(metrics.values()), by, seed) if covered_results else ()
+        found = _iter_spreads(counts, covered_results, list(metrics.values()), spec) if covered_results else ()
         spreads = dict(found)
     margin_results: dict[tuple[NonInferior, ComparisonKey], MarginResult] = {}
     for rule, rows in zip(rules, covered, strict=True):
         if not isinstance(rule, NotWorse):
             rule_results = [*iter_results(own_rows.take(rows))]
             for name in dict.fromkeys(r.metric for r in rule_results):
-                spec = CompareSpec(["mean"], by=by, trials=trials, seed=seed)
                 metric_results = [r for r in rule_results if r.metric == name]
-                tested = _test_margins(counts, rule, metrics[name], metric_results, spreads, spec, count, baseline)
+                tested = _test_margins(counts, rule, metrics[name], metric_results, spreads, spec, count)
                 margin_results |= {(rule, key): margin_result for key, margin_result in tested}
     return Evidence(baselines, spreads, margin_results)
 
 
 def _test_margins(
     counts: Counts, rule: NonInferior, metric: AnyBound, results: Sequence[Result],
-    spreads: Mapping[ComparisonKey, float], spec: CompareSpec, count: Count, default_baseline: str | None,
+    spreads: Mapping[ComparisonKey, float], spec: CompareSpec, count: Count,
 ) -> Iterator[tuple[ComparisonKey, MarginResult]]:  # fmt: skip
     """Yield the test of a rule's margin for every system against the baseline, by one metric."""
-    baseline = str(rule.baseline or default_baseline)
+    baseline = str(rule.baseline or spec.baseline)
     compared = [
         (r.b if r.a == baseline else r.a, baseline, None if r.subset is None else Subset(**r.subset)) for r in results
     ]
-    asked = replace(spec, margin=rule.margin, alpha=rule.alpha)
+    asked = CompareSpec(["mean"], by=spec.by, trials=spec.trials, seed=spec.seed, margin=rule.margin, alpha=rule.alpha)
     tests = MarginTests.from_pairs(counts, metric, compared, asked, (NOT_WORSE,))
     gains = [r.difference if (r.b == baseline) == r.higher_is_better else -r.difference for r in results]
     units = [(r.n_units, r.n_discordant) for r in results]
@@ -197,11 +191,11 @@ def check_margin(rule: NonInferior, counts: Counts, metric: AnyBound, compared: 
 
 
 def _iter_spreads(
-    counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
+    counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], spec: CompareSpec
 ) -> Iterator[tuple[ComparisonKey, float]]:
     pairs = [*dict.fromkeys((r.a, r.b) for r in results)]
     wanted_keys = {get_key(r) for r in results}
-    c = list_comparisons(counts, CompareSpec(metrics, pairs, by=by, method="randomization", seed=seed))
+    c = list_comparisons(counts, CompareSpec(metrics, pairs, by=spec.by, method="randomization", seed=spec.seed))
     values = [subset.value if subset else None for subset in c.subsets]
     keys: list[ComparisonKey] = [
         (counts.name, values[subset], counts.systems[a], counts.systems[b], c.get_metric(k).name)

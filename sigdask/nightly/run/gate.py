@@ -25,6 +25,7 @@ from sigdask.nightly.run.work import iter_missing
 from sigdask.nightly.store import PlanRun, Store
 from sigdask.nightly.store.results import fetch_results
 from sigdask.nightly.store.runs import iter_runs
+from sigdask.nightly.test_sets import build_spec
 from sigdask.report.files import write_parts
 from sigdask.results.table import Table
 from sigdask.text import as_json_line, escape_json, redact
@@ -67,18 +68,10 @@ def judge_night(
     assert plan.gate is not None
     evidence = collect_history(plan, store, table)
     for test_set in plan.test_sets:
-        evidence += Evidence(absent=tuple(iter_missing(test_set, counts[test_set.name])))
-        evidence += gather_evidence(
-            counts[test_set.name],
-            table,
-            plan.gate.rules,
-            baseline=test_set.comparison["baseline"],
-            by=test_set.comparison["by"],
-            seed=plan.comparison["seed"],
-            trials=test_set.comparison["trials"],
-            count=count,
-            interruptible=interruptible,
-        )
+        own = counts[test_set.name]
+        spec = build_spec(test_set, own, ())
+        evidence += Evidence(absent=tuple(iter_missing(own, spec)))
+        evidence += gather_evidence(own, table, plan.gate.rules, spec, count=count, interruptible=interruptible)
     verdict = judge_rules(plan.gate.rules, table, evidence, runs_per_year=plan.gate.runs_per_year)
     store.commit(details=store.run.details | {"verdict": build_record(verdict)})
     return verdict, list(publish_verdict(plan, verdict, datetime.fromtimestamp(store.run.started).astimezone()))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.analysis.comparison.pairs import CountedCells, join_cells, list_left_out, list_pairs
+from sigdask.analysis.comparison.pairs import CompareSpec, CountedCells, join_cells, list_left_out, list_pairs
 from sigdask.analysis.comparison.study import Study
 from sigdask.analysis.details import ComparisonDetails, compute_details, select_rows
 from sigdask.counts import Counts
@@ -155,7 +155,7 @@ def digest_inputs(plan: Plan) -> dict[str, str]:
     """Return a digest of all inputs of each test set's results, without the test sets of which it is unknown.
 
     It covers versions, settings, and the size, inode, time of change and time of modification of each file.
-    Unknown are folders, URLs, the user's own formats and metrics, and files that changed just now.
+    Unknown are folders, URLs, the user's own metrics, and files that changed just now.
     """
     now, shared = time.time_ns(), repr((_get_versions(), plan.comparison))
     digests = {test_set.name: _digest_test_set(test_set, shared, now) for test_set in plan.test_sets}
@@ -164,7 +164,7 @@ def digest_inputs(plan: Plan) -> dict[str, str]:
 
 def _digest_test_set(test_set: TestSet, shared: str, now: int) -> str:
     if ":" in test_set.format.partition("=")[0] or any(map(is_address, test_set.metrics)):
-        return ""  # code of the user's own, or options of a format, which may name files
+        return ""  # options of a format may name files, and metrics code of the user's own
     texts = [shared, repr(test_set)]
     for path in test_set.list_files():
         try:
@@ -219,9 +219,8 @@ def find_kept_sets(plan: Plan, store: Store, states: Mapping[str, str]) -> KeptS
     return KeptSets(table, *({name: part[name] for name in names} for part in (inputs, frames)))
 
 
-def iter_missing(test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
+def iter_missing(counts: Counts, spec: CompareSpec) -> Iterator[ComparisonKey]:
     """Yield the requested comparisons that cannot be made because the systems have no item in common."""
-    spec = build_spec(test_set, counts, ())
     pairs = list_pairs(counts, spec.pairs, spec.baseline)
     for subset, a, b, metric in list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):
         yield counts.name, subset, a, b, metric

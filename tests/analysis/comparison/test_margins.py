@@ -7,6 +7,7 @@ import pytest
 from builders import build_rng
 
 from sigdask import Counts, compare, compare_all, load_results
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.nightly.gate.judge import gather_evidence
 from sigdask.nightly.gate.rules import NonInferior
 from sigdask.report.screen import render
@@ -39,7 +40,7 @@ def test_p_is_that_of_the_gate(metric, unit):
     counts = counts.with_unit(unit)
     results = compare_all(counts, metrics=[metric], baseline="c", unit=unit, margin=0.04, trials=999, interval="none")
     rule = NonInferior(0.04, 0.05, "c")
-    of_gate = gather_evidence(counts, results.table, [rule], trials=999).margin_results
+    of_gate = gather_evidence(counts, results.table, [rule], CompareSpec(["mean"], trials=999)).margin_results
     p_values = [of_gate[rule, ("", None, r.a, r.b, metric)].p_value for r in results]
     assert p_values == [r.margin.p_not_worse for r in results]
 

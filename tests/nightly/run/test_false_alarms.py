@@ -7,6 +7,7 @@ import pytest
 from builders import results_to_table
 from nights import run_plan_here
 
+from sigdask.analysis.comparison.pairs import CompareSpec
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.nightly.gate.judge import gather_evidence, judge_rules
@@ -61,7 +62,8 @@ def judge_night(lost, won, *, rules=AT_ALPHA, **options):
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     results = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
     evidence = Evidence({"night": "base"}, **options)
-    return judge_rules(rules, results.table, evidence + gather_evidence(counts, results.table, rules, baseline="base"))
+    spec = CompareSpec(["mean"], baseline="base")
+    return judge_rules(rules, results.table, evidence + gather_evidence(counts, results.table, rules, spec))
 
 
 def test_a_score_that_is_undefined_does_not_pass():
