@@ -48,10 +48,5 @@ def _copy_example(what: str, name: str | None, folder: str | None) -> None:
     if what != "examples" or name is None:
         raise InputError("list: only an example has a name and a folder: sigdask list examples NAME --to DIR")
     target = Path(folder or name)
-    print_line(f"{target}: {_list_files(copy_example(name, target))}")
-
-
-def _list_files(paths: list[str]) -> str:
-    """Return text that lists the files and subfolders of a folder."""
-    tops = {Path(path).parts[0]: len(Path(path).parts) > 1 for path in paths}
-    return ", ".join(f"{top}/" if is_folder else top for top, is_folder in tops.items())
+    tops = {Path(path).parts[0]: len(Path(path).parts) > 1 for path in copy_example(name, target)}
+    print_line(f"{target}: {', '.join(f'{top}/' if is_folder else top for top, is_folder in tops.items())}")

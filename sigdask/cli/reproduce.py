@@ -54,10 +54,12 @@ def command(what: str, systems: tuple[str, ...], **options: Any) -> int:
     The digests of the data are compared first. Exit status 0: reproduced; 1: not reproduced.
     """
     recorded = _read_recorded(what, options["name"])
+    signatures = [result.signature for result in recorded.results]
+    metrics = tuple(dict.fromkeys(signature.metric for signature in signatures))
+    reading = {"name": signatures[0].test_set, "metrics": metrics, "unit": None, "by": None, "systems": systems}
+    columns = [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
     with show_progress() as steps:
-        counts = read_systems(
-            {**options, **_reading_options(recorded), "systems": systems}, columns=_list_columns(recorded)
-        )
+        counts = read_systems({**options, **reading}, columns=columns)
         execution: dict[str, Any] = {**select_options(RunOptions, options), "cache": not options["no_cache"]}
         execution["progress"] = steps
         with connect_once(execution.get("cluster", "auto"), execution.get("workers")) as cluster:
@@ -85,19 +87,6 @@ def _read_recorded(what: str, name: str | None) -> RecordedResults:
     if name is not None and name not in recorded.test_sets:
         raise InputError(f"--name {name}: {what} has the test sets {names}")
     return recorded if name is None else recorded.select_test_set(name)
-
-
-def _reading_options(recorded: RecordedResults) -> dict[str, Any]:
-    """Return the options for reading files that follow from recorded results and their signatures."""
-    signatures = [result.signature for result in recorded.results]
-    metrics = dict.fromkeys(signature.metric for signature in signatures)
-    return {"name": signatures[0].test_set, "metrics": tuple(metrics), "unit": None, "by": None}
-
-
-def _list_columns(recorded: RecordedResults) -> list[str]:
-    """Return the columns of the units and subsets of recorded results."""
-    signatures = [result.signature for result in recorded.results]
-    return [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
 
 
 def _describe_outcome(outcome: ReproduceOutcome) -> Iterator[str]:

@@ -36,7 +36,7 @@ def command(plan_file: str, **options: Any) -> int:
 
     A run that was stopped continues when you start it again. If no trials are missing, nothing is counted.
     """
-    # The objects of thousands of test sets live until the end: 12 % of the time of reading them.
+    # the objects of thousands of test sets live until the end: 12 % of the time of reading them
     gc.set_threshold(20_000)
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     outputs = options["outputs"]
