@@ -213,7 +213,8 @@ def score_labels(
             "mcc, precision[LABEL], macro-f1, a @sigdask.metric of them), not metrics of whole outputs"
         )
     fixed, columns = _split_sums(metric.fields, labels, strata)
-    frequent = np.array([_compute_expected(strata, k) for k in range(len(labels))], float)
+    # the expected number of items to which two independent labellings both give a label
+    frequent = [math.fsum(s.given[k] * s.meant[k] / s.n_items for s in strata) for k in range(len(labels))]
     value, expected = (float(metric.form.score(fixed + columns @ np.array(x, float))) for x in (agreements, frequent))
     weights = _compute_weights(metric.form, fixed, columns)
     if weights is None:
@@ -229,11 +230,6 @@ def score_labels(
     return LabelScore(
         value, expected, agreeing, is_fixed=not any(stratum.can_vary(k) for stratum in strata for k in counting)
     )
-
-
-def _compute_expected(strata: Sequence[LabelMargins], k: int) -> float:
-    """Return the expected number of items to which two independent labellings both give label `k`."""
-    return math.fsum(stratum.given[k] * stratum.meant[k] / stratum.n_items for stratum in strata)
 
 
 def _split_sums(

@@ -304,11 +304,6 @@ class PowerSearch:
         """Number of units that the question asks about, by default the number of observed units."""
         return self.question.n_units or self.observed.n_units
 
-    @property
-    def is_answerable(self) -> bool:
-        """Whether there is an answer to the question."""
-        return self.note is None
-
     def _find_strength(self, difference: float) -> float | None:
         return tilting.find_strength(self.observed.influences, self.observed.compute_difference, self.side * difference)
 
@@ -520,7 +515,7 @@ def compute_powers(data: Counts | Any, options: PowerOptions) -> PowerResults:
     ):
         count = partial(count_with_options, options={**selection, "cluster": connected})
         searches = [PowerSearch(*comparison, question, count) for comparison in comparisons]
-        if not any(search.is_answerable for search in searches):
+        if not any(search.note is None for search in searches):
             (a, b), note, metric = searches[0].names, searches[0].note, searches[0].observed.panel.metrics[0].name
             others = f" (and {format_count(n - 1, 'more comparison')} without an answer)" * (n > 1)
             raise InputError(f"{a} and {b} by {metric}: {note}{others}")

@@ -453,8 +453,11 @@ def plan_study(
     if together and all(of_metric.members.shape[1] < 2 for of_metric in across):
         raise InputError(spell_in(ONE_SET))
     for k, entry in enumerate(analyses):
-        cells = _use_shared(entry.main.cells, [part for in_set, part in shared if in_set == k])
-        analyses[k] = replace(entry, main=replace(entry.main, cells=cells))
+        own = [part for in_set, part in shared if in_set == k]
+        covered = np.concatenate([NO_ROWS, *(part.index for part in own)])
+        # first runs that families count are taken from these, which halves the sums
+        cells = [p for p in entry.main.cells if p.kind != "first run" or not np.isin(p.index, covered).all()]
+        analyses[k] = replace(entry, main=replace(entry.main, cells=[*cells, *own]))
     return Study(analyses, families, across)
 
 
@@ -467,13 +470,6 @@ def _list_shared(adjustment: Adjustment, members: JoinedComparisons) -> Iterator
     for k in np.unique(members.set_index[is_shared]).tolist():
         rows = np.flatnonzero(is_shared & (members.set_index == k))
         yield k, CountedCells("first run", job, members.row[rows], rows, np.zeros(len(rows), np.int64))
-
-
-def _use_shared(cells: Sequence[CountedCells], shared: Sequence[CountedCells]) -> list[CountedCells]:
-    """Return the cells, with first runs that families count taken from these, which halves the sums."""
-    covered = np.concatenate([NO_ROWS, *(part.index for part in shared)])
-    own = [part for part in cells if part.kind != "first run" or not np.isin(part.index, covered).all()]
-    return [*own, *shared]
 
 
 def _choose_family_trials(specs: Sequence[tuple[Counts, CompareSpec]], adjust: Adjust | None) -> dict[str, int]:
