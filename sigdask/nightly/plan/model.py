@@ -45,11 +45,6 @@ def _convert(call: Callable[..., Any], *arguments: Any) -> Any:
         raise PydanticCustomError("input", "{text}", {"text": str(error)}) from None
 
 
-def validate_by(call: Callable[[Any], Any]) -> AfterValidator:
-    """Return the check or conversion of a value."""
-    return AfterValidator(lambda value: _convert(call, value))
-
-
 def resolve_by(find: Callable[[Any, Path], Any]) -> AfterValidator:
     """Return the conversion of a value by the plan's folder, which is the context."""
     return AfterValidator(lambda value, info: _convert(find, value, info.context))
@@ -123,7 +118,7 @@ SiteFolder = Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolv
 
 TYPES: dict[str, Any] = {
     "metrics": Names, "pairs": Pairs, "columns": dict[Role, Text],
-    "tests": Annotated[TextOrTexts, validate_by(parse_tests)],
+    "tests": Annotated[TextOrTexts, AfterValidator(lambda value: _convert(parse_tests, value))],
     "references": Annotated[TextOrTexts, resolve_by(paths.resolve_references)],
     "documents": InputFile, "group_file": InputFile,
     "items": Annotated[Path, validate_as(Annotated[Text, resolve_by(paths.resolve_unit_file)])],
@@ -234,11 +229,6 @@ class ReportFiles:
     def files(self) -> dict[str, Path]:
         """Paths of the files by their contents (`OUTPUTS`)."""
         return {name: path for name in OUTPUTS if (path := getattr(self, name)) is not None}
-
-    @property
-    def has_page(self) -> bool:
-        """Whether the run writes a page, alone or in a site."""
-        return "html" in self.files or self.site is not None
 
     def with_page(self, path: Path) -> ReportFiles:
         """Return the files with a page at a path."""

@@ -176,9 +176,6 @@ MAX_OPENED = 4
 MAX_CHANGES = 20
 """Number of changes that are listed by default."""
 
-FAILED = "FAILED"
-"""Word for a failed gate in a list of runs."""
-
 
 def format_results(
     results_by_set: Mapping[str, Results], *, everything: bool, verbose: bool = False, width: int | None = None
@@ -207,7 +204,8 @@ def format_status(run: PlanRun, now: float) -> str:
     lines = [make_printable(head), make_printable(timing, keep="\n"), format_count(run.comparisons, "comparison")]
     if run.wanted:
         n_stored = run.kept + run.counted
-        lines.append(f"{n_stored:,} of {format_count(run.wanted, 'trial')} ({format_percent(n_stored, run.wanted)})")
+        share = math.floor(1000 * min(n_stored, run.wanted) / run.wanted) / 10  # 100 only if all are stored
+        lines.append(f"{n_stored:,} of {format_count(run.wanted, 'trial')} ({share:g} %)")
     if run.state == "running":
         left = "unknown" if run.seconds_left is None else f"about {format_duration(run.seconds_left)}"
         lines.append(f"time left: {left}")
@@ -246,7 +244,7 @@ def format_history(runs: Sequence[PlanRun], *, width: int | None = None) -> str:
 def format_gate(run: PlanRun) -> str:
     """Return how a run's gate ended, "" without a verdict."""
     headline = run.details.get("verdict")
-    return "" if headline is None else "passed" if headline["passed"] else FAILED
+    return "" if headline is None else "passed" if headline["passed"] else "FAILED"
 
 
 def format_changes(report: PlanReport, *, everything: bool = False) -> str:
@@ -461,16 +459,3 @@ def _format_message(run: PlanRun) -> str:
 def format_iso(seconds: float) -> str:
     """Return a time as ISO 8601 text with its zone."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
-
-
-def format_percent(n: int, total: int) -> str:
-    """Return a percentage rounded down, so that only complete work is 100 %.
-
-    Examples
-    --------
-    >>> format_percent(999_999, 1_000_000), format_percent(0, 0)
-    ('99.9 %', '100 %')
-    """
-    if n >= total:
-        return "100 %"
-    return f"{math.floor(1000 * n / total) / 10:g} %"

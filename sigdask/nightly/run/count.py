@@ -89,11 +89,6 @@ class StopSignal:
             # repeats each second, because the first signal may come when nothing waits
             signal.setitimer(signal.ITIMER_REAL, max(self.deadline - time.time(), 1e-3), 1.0)
 
-    def sleep(self, seconds: float) -> None:
-        """Wait for some seconds; a stop interrupts the wait."""
-        with self.interruptible():
-            time.sleep(seconds)
-
     @contextmanager
     def catch_signals(self) -> Iterator[None]:
         """Treat SIGTERM, SIGINT and the deadline as requests to stop in the body; a second signal ends the program."""
@@ -345,7 +340,8 @@ class CountRunner:
         if time.monotonic() - since > max_seconds:
             raise UnfinishedError(f"{error}; tried to reconnect for {max_seconds:.0f} s; all counts so far are stored")
         self.note(f"{error}; continuing from the store as soon as a cluster is available")
-        self.stop.sleep(2.0)
+        with self.stop.interruptible():
+            time.sleep(2.0)
 
 
 SMALL_PANEL = 2**16

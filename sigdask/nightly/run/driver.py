@@ -245,7 +245,7 @@ def write_reports(plan: Plan, store: Store, outcome: Outcome, batches: Sequence[
     report = status.build_report(store.location, plan.name, outcome.number)
     files = plan.report.fill_dates(datetime.fromtimestamp(report.run.started).astimezone())
     opened_details: tuple[ComparisonDetails, ...] = ()
-    if files.has_page and not outcome.stopped:
+    if ("html" in files.files or files.site is not None) and not outcome.stopped:
         opened_details = open_details(plan, batches, report, outcome.gate)
     analyses = [analysis for batch in batches for study in batch.studies for analysis in study.analyses]
     units = iter_units(analysis.main for analysis in analyses)
@@ -338,7 +338,7 @@ class _PlanRunner:
 
     def _finish(self, counting: CountRunner) -> Outcome:
         """Compute results from the counted trials, and record them and how the run ended in the store."""
-        is_counted = self.ledger.is_finished
+        is_counted = all((self.ledger.n_trials[run] >= n).all() for run, n in self.ledger.wanted.items())
         has_some = not self.stop.reason or is_counted or any(n.any() for n in self.ledger.n_trials.values())
         is_quick = self.n_results <= MAX_REPORTED or self.stop.reason in {"", DEADLINE}
         is_judged = has_some and (is_counted or is_quick)
@@ -349,7 +349,7 @@ class _PlanRunner:
             for batch in self.batches:
                 table, results = self._judge_batch(batch, looks, counting)
                 tables.append(table)
-                frames |= zip(batch.names, map(status.build_frame, results), strict=True)
+                frames |= zip(batch.counts, map(status.build_frame, results), strict=True)
             self.table = table = self._order_rows(Table.join(tables))
             n_changed = self.store.save_results(table)
             names = table.test_set.tolist()
@@ -402,13 +402,9 @@ class _PlanRunner:
         for reason in failing.values():
             counting.add_problem(reason)
         complete = self.ledger.is_complete(batch.cells, len(batch))
-        table = _mark_second_looks(table, np.append(looks, 0)[p_numbers])
+        seen_trials = np.append(looks, 0)[p_numbers]
+        is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.is_exact
+        table = table.replace(seen_with=np.where(is_again, seen_trials, 0))  # p was computed with fewer trials before
         table = table.replace(**{COMPARISON: np.append(self.ledger.ids, -1)[p_numbers], COMPLETE: complete})
         is_scored = ~(np.isnan(table.score_a) & table.metric.find(failing.__contains__))
         return table.take(np.flatnonzero(is_scored)), results
-
-
-def _mark_second_looks(table: Table, seen_trials: Integers) -> Table:
-    """Return the table with a mark on each p-value computed before: the smaller number of its trials."""
-    is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.is_exact
-    return table.replace(seen_with=np.where(is_again, seen_trials, 0))

@@ -133,11 +133,6 @@ class Ledger:
         counted = sum(np.minimum(self.n_trials[run][is_sampled], n).sum() for run, n in wanted.items())
         return int(counted), int(sum(n.sum() for n in wanted.values()))
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether all trials that are still requested are counted, and all exact values."""
-        return all((self.n_trials[run] >= wanted).all() for run, wanted in self.wanted.items())
-
     def list_missing(self) -> list[LedgerEntry]:
         """Return the trials still to count, as entries of comparisons that lack the same trials.
 

@@ -69,7 +69,7 @@ class Batch:
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
         """Paths that each test set was read from, by its name."""
         analyses = [analysis for study in self.studies for analysis in study.analyses]
-        return [(name, entry.main.counts.files) for name, entry in zip(self.names, analyses, strict=True)]
+        return [(name, entry.main.counts.files) for name, entry in zip(self.counts, analyses, strict=True)]
 
     @staticmethod
     def from_prepared(prepared: Mapping[str, tuple[Counts, Study]]) -> Batch:
@@ -80,11 +80,6 @@ class Batch:
 
     def __len__(self) -> int:
         return sum(study.n_results for study in self.studies)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the test sets."""
-        return tuple(self.counts)
 
 
 def read_batches(
@@ -261,7 +256,7 @@ def open_details(
     rows_by_key = {key: row for row, key in enumerate(list_keys(table))}
     gated_rows = (rows_by_key[key] for key in dict.fromkeys(gated) if key in rows_by_key)
     rows = select_rows(len(table), doubtful, gated_rows, leading)
-    studies = {name: study for batch in batches for name, study in zip(batch.names, batch.studies, strict=True)}
+    studies = {name: study for batch in batches for name, study in zip(batch.counts, batch.studies, strict=True)}
     names, sets = table.test_set.tolist(), {test_set.name: test_set for test_set in plan.test_sets}
     details_by_row: dict[int, ComparisonDetails] = {}
     for name in dict.fromkeys(names[row] for row in rows.tolist()):

@@ -351,9 +351,6 @@ LOCK_PATIENCE = 2.0
 class LockedError(StoreError):
     """Another session or process has the lock; it may give it back at any time."""
 
-    def __init__(self, store: str) -> None:
-        super().__init__(f"store {store}: another run holds its lock", lost=True)
-
 
 @contextmanager
 def hold_lock(database: Database, plan: str) -> Iterator[None]:
@@ -388,7 +385,7 @@ def _wait_for_lock(store: str, take: Callable[[], bool]) -> None:
     until = time.monotonic() + LOCK_PATIENCE
     while not take():
         if time.monotonic() > until:
-            raise LockedError(store)
+            raise LockedError(f"store {store}: another run holds its lock", lost=True)
         time.sleep(0.1)
 
 
