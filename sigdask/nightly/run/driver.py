@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -185,43 +184,41 @@ def run_plan(
     target = cluster if cluster is not None else plan.cluster
     if not isinstance(target, Cluster):
         clusters.check_cluster(target)
-    run = partial(
-        _run_once, plan, store or plan.store, target, workers or plan.comparison["workers"], deadline, progress, note,
-        reread=reread,
-    )  # fmt: skip
+    settings = _Settings(target, workers or plan.comparison["workers"], deadline, progress, note, reread)
     try:
-        return run()
+        return _run_once(plan, store or plan.store, settings)
     except DamagedError as error:
         if not error.aside:
             raise
         note(str(error))
-        return run()
+        return _run_once(plan, store or plan.store, settings)
 
 
-def _run_once(
-    plan: Plan,
-    location: str,
-    cluster: ClusterLike,
-    workers: int | None,
-    deadline: float | None,
-    progress: Progress | None,
-    note: MessageCallback,
-    *,
-    reread: bool,
-) -> Outcome:
+class _Settings(NamedTuple):
+    """How a plan is run, as in `run_plan`."""
+
+    cluster: ClusterLike
+    workers: int | None
+    deadline: float | None
+    progress: Progress | None
+    note: MessageCallback
+    reread: bool
+
+
+def _run_once(plan: Plan, location: str, settings: _Settings) -> Outcome:
     """Run a plan with a store, unless that is damaged."""
-    stop = StopSignal(deadline)
+    stop = StopSignal(settings.deadline)
     opened = open_store(
         location, plan.name, str(plan.path), details=build_provenance(plan), patient=lambda: not stop.is_due()
     )
     with stop.catch_signals(), opened as store:
         withdraw_verdict(plan)
-        tell = getattr(progress, "show_extraction", None) or ExtractionLog(note)
-        source = StatisticsSource(get_user_cache(), ClusterExtraction(cluster, workers), tell)
+        tell = getattr(settings.progress, "show_extraction", None) or ExtractionLog(settings.note)
+        source = StatisticsSource(get_user_cache(), ClusterExtraction(settings.cluster, settings.workers), tell)
         try:
             with stop.interruptible():
-                driver = _PlanRunner(plan, store, stop, source, cluster, workers, progress, reread=reread)
-            outcome = driver.run(note)
+                driver = _PlanRunner(plan, store, stop, source, settings)
+            outcome = driver.run()
         except StopRequest:  # before anything was counted
             store.commit(state="stopped", message=stop.reason, ended=time.time())
             return Outcome(store.run.number, store.where, stop.reason)
@@ -230,7 +227,7 @@ def _run_once(
                 store.commit(state="failed", message=" ".join(str(error).split()), ended=time.time())
             raise
         if driver.table is not None:
-            stop = StopSignal(deadline)  # counting left some time before the deadline
+            stop = StopSignal(settings.deadline)  # counting left some time before the deadline
             with stop.catch_signals():
                 outcome = driver.judge_gate(outcome, driver.table, stop)
             outcome = write_reports(plan, store, outcome, driver.batches)
@@ -271,21 +268,11 @@ class _PlanRunner:
     """One run of one plan, with its data, ledger, store and cluster."""
 
     def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        stop: StopSignal,
-        source: StatisticsSource,
-        cluster: ClusterLike,
-        workers: int | None,
-        show_progress: Progress | None,
-        *,
-        reread: bool,
+        self, plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource, settings: _Settings
     ) -> None:
-        self.plan, self.store, self.stop = plan, store, stop
-        self.cluster, self.workers, self.show_progress = cluster, workers, show_progress
+        self.plan, self.store, self.stop, self.settings = plan, store, stop, settings
         self.states = digest_inputs(plan)  # before they are read
-        self.kept = find_kept_sets(plan, store, {} if reread else self.states)
+        self.kept = find_kept_sets(plan, store, {} if settings.reread else self.states)
         wanted = [test_set for test_set in plan.test_sets if test_set.name not in self.kept.inputs]
         self.batches, self.extracted = read_batches(plan, wanted, source)
         self.inputs = hash_inputs(plan, self.batches, self.kept.inputs)
@@ -297,15 +284,15 @@ class _PlanRunner:
         """Number of comparisons of all test sets."""
         return len(self.kept.table) + sum(map(len, self.batches))
 
-    def run(self, note: MessageCallback) -> Outcome:
+    def run(self) -> Outcome:
         n_kept, n_wanted = self.ledger.sum_trials()
         self.store.commit(comparisons=self.n_results, kept=n_kept, wanted=n_wanted)
         self.stop.reserve_time(1 + SECONDS_PER_RESULT * self.n_results)
-        counting = CountRunner(self.ledger, self.stop, note, progress=self.show_progress)
+        counting = CountRunner(self.ledger, self.stop, self.settings.note, progress=self.settings.progress)
         try:
-            counting.count(self.cluster, self.workers)
+            counting.count(self.settings.cluster, self.settings.workers)
         except StopRequest:
-            note(f"stopping: {self.stop.reason}; all counts so far are stored")
+            self.settings.note(f"stopping: {self.stop.reason}; all counts so far are stored")
         return self._finish(counting)
 
     def judge_gate(self, outcome: Outcome, table: Table, stop: StopSignal) -> Outcome:
@@ -318,8 +305,8 @@ class _PlanRunner:
 
         def count(jobs: Sequence[Job]) -> list[Tally]:
             ledger = Ledger(self.store, jobs)
-            counting = CountRunner(ledger, stop, lambda _: None, progress=self.show_progress)
-            counting.count(self.cluster, self.workers)
+            counting = CountRunner(ledger, stop, lambda _: None, progress=self.settings.progress)
+            counting.count(self.settings.cluster, self.settings.workers)
             if counting.problems:
                 raise UnfinishedError("; ".join(counting.problems))
             return [ledger.build_tally(job) for job in jobs]
