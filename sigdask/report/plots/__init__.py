@@ -119,7 +119,7 @@ def estimate_width(texts: Sequence[str], size: float = FONT_SIZE) -> float:
     return max(map(len, texts), default=0) * size * WIDTH_OF_CHARACTER / 72
 
 
-def rendered(figure: Figure, format_: str = "svg", dpi: int | None = None) -> bytes:
+def rendered(figure: Figure, format_: str = "svg", description: str | None = None, dpi: int | None = None) -> bytes:
     """Return the bytes of a figure's file, which are the same whenever the figure is the same.
 
     Parameters
@@ -128,6 +128,8 @@ def rendered(figure: Figure, format_: str = "svg", dpi: int | None = None) -> by
         Figure, as the methods of results return it.
     format_ : {"svg", "pdf", "png"}
         File format. SVG has text as text, PDF embeds its fonts.
+    description : str, optional
+        Description in the SVG, such as the numbers that it shows.
     dpi : int, optional
         Dots per inch of a PNG, by default 200.
 
@@ -143,9 +145,10 @@ def rendered(figure: Figure, format_: str = "svg", dpi: int | None = None) -> by
     """
     if format_ not in FORMATS:
         raise InputError(f"figure format {format_!r}: expected {', '.join(FORMATS)}")
+    metadata = {"Description": description} if description is not None and format_ == "svg" else {}
     stream = BytesIO()
     with use_style():
-        figure.savefig(stream, format=format_, metadata=FORMATS[format_], dpi=dpi or 200)
+        figure.savefig(stream, format=format_, metadata=FORMATS[format_] | metadata, dpi=dpi or 200)
     return stream.getvalue()
 
 
