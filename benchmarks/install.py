@@ -122,6 +122,7 @@ def render_page(results: dict) -> str:
         "counting (numpy, scipy, numba with llvmlite)": _sum_sizes(core, COUNTING_PACKAGES),
         "clusters and remote files (dask, distributed, fsspec, cryptography, ...)": _sum_sizes(core, NETWORK_PACKAGES),
         "plans and their store (pydantic, SQLAlchemy)": _sum_sizes(core, PLAN_PACKAGES),
+        "tables (pyarrow)": _sum_sizes(core, ("pyarrow",)),
         "sigdask": _sum_sizes(core, ("sigdask",)),
     }
     rest = total - sum(parts.values())
