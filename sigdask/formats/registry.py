@@ -211,7 +211,7 @@ FORMATS: dict[str, Format] = {
     ),
     "trec": Format(
         ".trec:read_trec",
-        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; order=score|rank if these disagree",
+        "runs, one file per system, --gold QRELS; or what trec_eval -q prints; say order= if scores and ranks disagree",
         ".reading.signatures:fits_trec",
         options=("order=score|rank", "topics=1|2"),
         metrics=("ap",),

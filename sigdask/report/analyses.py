@@ -631,7 +631,8 @@ def build_independence_table(results: IndependenceResults) -> DocumentTable:
     ]  # fmt: skip
     adjustment = ADJUSTMENTS.get(results.adjust)
     adjusted = f"p adjusted by {adjustment.label}" if adjustment else "not adjusted"
-    legend = [f"{SIGNIFICANT} significant at {alpha:g}, {adjusted} for the number of tests"]
+    number = f", {adjusted} for the number of tests" if len(results) > 1 else ""
+    legend = [f"{SIGNIFICANT} significant at {alpha:g}{number}"]
     legend += [f"{UNDECIDED} undecided at {alpha:g}"] if UNDECIDED in marks else []
     note = f"Label permutation, {results[0].alternative}. {_describe_version(results.seed)}"
     return DocumentTable.of("labellings, with the score expected by chance", columns, legend, note)
