@@ -190,7 +190,6 @@ class BreakingEngine:
 def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
     expected = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
     monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 3, ClusterLostError("gone")))
-    monkeypatch.setattr(count.StopSignal, "sleep", lambda *_: None)
     monkeypatch.setattr(count, "compute_task_seconds", lambda *_: 1e-9)
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
