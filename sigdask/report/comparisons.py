@@ -387,13 +387,15 @@ def build_paper_tables(
         sides = "" if is_agreement(table) else " two-sided"
         problem = f"systems are listed if all pairs are compared{sides}, or all with one baseline, on the same items"
         raise InputError(problem, remedy=f"choose {spell('layout', 'pairs')}")
-    if len(table) and (layout == "systems" or (layout is None and can_list and standings.n_members.max() > 2)):
+    is_listed = layout == "systems" or (layout is None and can_list and standings.n_members.max(initial=0) > 2)
+    if len(table) and is_listed:
         main = _build_system_table(table, styles, on_set)
     else:
         main = _build_pair_table(table, styles, on_set)
     warnings = tuple(note.text for note in results.notes if note.kind in {"scope", *CHANGES_VERDICTS})
-    of_runs = ["marks are of these runs", *(text[:-1] for text in describe_recipes(results))]
-    legend = (*main.legend, *of_runs * table.has("runs"))
+    has_letters = is_listed and standings.design not in {BASELINE, PAIR}  # which say themselves that they are of runs
+    of_runs = ["marks are of these runs"] * (table.has("runs") and not has_letters)
+    legend = (*main.legend, *of_runs, *(text[:-1] for text in describe_recipes(results)))
     described = replace(main, legend=legend, note=(describe_paper_test(results),), warnings=warnings)
     return [described, *([build_joint_table(results, styles)] if results.together else [])]
 

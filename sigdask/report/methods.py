@@ -104,7 +104,7 @@ SENTENCES = {
     "systems": "Each difference was tested by approximate randomization, also called stratified shuffling "
     "[[noreen1989,yeh2000]], with sigdask {version} [[sigdask]]: under the null hypothesis the outputs of two systems "
     "for the same {units} are exchangeable, so they were swapped and the metric was recomputed on all items of "
-    "both{size}.",
+    "both systems{size}.",
     "metrics": "Each difference in agreement was tested by a permutation test of both metrics' scores "
     "[[deutsch2021,deutsch2023]], a form of approximate randomization [[noreen1989,yeh2000]], with sigdask {version} "
     "[[sigdask]]: under the null hypothesis two metrics are exchangeable, so their standardised scores, or decisions "

@@ -236,8 +236,8 @@ def _list_members(
         return [None] * len(table)
     if kind == "array":
         columns = [collect(f"{path}.{k}", schema["items"]) for k in range(schema["maxItems"])]
-        rows = zip(*columns, strict=True)
-        return [row if is_kept else None for is_kept, row in zip(_have_values(columns[0]), rows, strict=True)]
+        kept = _have_values(columns[0]) if is_nullable else [True] * len(table)
+        return [row if is_kept else None for is_kept, row in zip(kept, zip(*columns, strict=True), strict=True)]
     if kind != "object":
         rows = table[path].tolist()
         return [value or None for value in rows] if is_nullable and kind != "number" else rows

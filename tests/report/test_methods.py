@@ -76,8 +76,8 @@ def test_a_paragraph_states_the_number_of_units(n_news, size):
     scores = {"a": SCORES[:, 0].tolist(), "b": SCORES[:, 1].tolist()}
     table = {"id": range(40), **scores, "set": ["news"] * n_news + ["law"] * (40 - n_news)}
     by_set = compare_all(as_counts(pd.DataFrame(table), ids="id", groups=["set"]), by="set", trials=500)
-    assert f"recomputed on all items of both ({size}). " in by_set.cite().text
-    assert "recomputed on all items of both (40 items). " in cite_comparison().text
+    assert f"recomputed on all items of both systems ({size}). " in by_set.cite().text
+    assert "recomputed on all items of both systems (40 items). " in cite_comparison().text
 
 
 def test_each_metric_has_its_own_adjustment(tmp_path):
